@@ -21,10 +21,11 @@ class Arena {
   Result<View> take(Dtype dtype, std::initializer_list<int64_t> shape);
 
   struct Mark {
-    size_t chunk = 0, offset = 0;
+    size_t chunk, offset;
   };
   Mark mark() const { return at_; }
-  void reset(Mark to = {}) { at_ = to; }
+  void reset(Mark to) { at_ = to; }
+  void reset() { at_ = Mark(); }
 
   void set_poison(bool on) { poison_ = on; }
   size_t high_water_bytes() const { return high_water_; }
@@ -38,7 +39,7 @@ class Arena {
   Device& device_;
   size_t chunk_bytes_;
   std::vector<Chunk> chunks_;
-  Mark at_;
+  Mark at_{0, 0};
   size_t high_water_ = 0;
   bool poison_ = false;
 };
