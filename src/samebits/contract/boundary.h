@@ -1,0 +1,55 @@
+// Boundaries: the named tensors between two operators, where bits are compared. This is the one list
+// of their names and of their causal order; traces, comparisons, faults and records all use it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "samebits/model/architecture.h"
+
+namespace sb {
+
+// In causal order within a layer. A value whose name ends in Acc is the fp32 result before rounding
+// (".acc"): bf16 hides most order errors, so operators are accepted on these bits too.
+enum class Tap : uint8_t {
+  kEmbed,
+  kAttnNorm,
+  kAttnQAcc, kAttnQ, kAttnKAcc, kAttnK, kAttnVAcc, kAttnV,
+  kAttnQNorm, kAttnKNorm, kAttnVNorm, kAttnQRope, kAttnKRope,
+  kAttnCtxAcc, kAttnCtx, kAttnOAcc, kAttnO, kAttnPostNorm, kAttnResid,
+  kMlpNorm, kMlpGateAcc, kMlpGate, kMlpUpAcc, kMlpUp, kMlpGelu, kMlpAct,
+  kMlpDownAcc, kMlpDown, kMlpPostNorm, kMlpResid,
+  kLayerOut,
+  kFinalNorm, kHeadLogit, kHeadSoftcap, kHeadLse, kLogp,
+};
+inline constexpr int kNumTaps = static_cast<int>(Tap::kLogp) + 1;
+
+struct Boundary {
+  Tap tap = Tap::kEmbed;
+  int layer = -1;  // −1 outside layers
+  friend constexpr bool operator==(Boundary, Boundary) = default;
+};
+
+constexpr bool is_layer_tap(Tap t) { return t >= Tap::kAttnNorm && t <= Tap::kLayerOut; }
+bool is_acc(Tap t);
+
+// "layers.3.mlp.down.acc", "head.logit", …
+std::string boundary_name(Boundary b);
+std::optional<Boundary> parse_boundary(std::string_view name);
+
+// Position in causal order; smaller comes first.
+constexpr int boundary_order(Boundary b, int num_layers) {
+  const int t = static_cast<int>(b.tap), first = static_cast<int>(Tap::kAttnNorm);
+  const int per_layer = static_cast<int>(Tap::kLayerOut) - first + 1;
+  if (b.tap == Tap::kEmbed) return 0;
+  if (is_layer_tap(b.tap)) return 1 + b.layer * per_layer + (t - first);
+  return 1 + num_layers * per_layer + (t - static_cast<int>(Tap::kFinalNorm));
+}
+
+// Every boundary of a model in causal order (global layers have no attn.v).
+std::vector<Boundary> all_boundaries(const Architecture& arch, bool with_acc);
+
+}  // namespace sb
