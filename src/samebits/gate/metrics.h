@@ -1,0 +1,53 @@
+// The field's names for train/rollout mismatch, computed from two streams of selected
+// log-probabilities, so that a report can be laid beside slime, vime, verl, TRL, NeMo-RL or SkyRL
+// logs. They describe size; the verdict is bits alone.
+//
+// With t, r the log-probabilities of training and rollout, d = t − r, ratio = exp(d), E the mean
+// over tokens, S the mean over sequences and m_t, m_r the means of one sequence, in double:
+//
+//   train/train_rollout_logprob_abs_diff           E|d|
+//   train/train_rollout_logprob_max_abs_diff       max |d|
+//   train/train_rollout_logprob_mismatch_count     tokens whose fp32 bits differ
+//   element_count, torch_equal                     tokens; 1 if no bits differ
+//   kl                                             E[−d]
+//   k3_kl                                          E[ratio − d − 1], through expm1
+//   chi2_token, chi2_seq                           E[ratio²] − 1; with d summed over a sequence; d
+//                                                  (or its sum) clamped to ±20
+//   training_log_ppl, rollout_log_ppl              S[−m_t], S[−m_r]
+//   training_ppl, rollout_ppl                      S[exp(−m_t)], S[exp(−m_r)]
+//   log_ppl_diff, log_ppl_abs_diff, …_max, …_min   of m_r − m_t over sequences
+//   ppl_ratio                                      S[exp(m_r − m_t)]
+//   training/rollout_probs_diff_{max,mean,std}     of |exp t − exp r|; std with n − 1
+//   training/rollout_actor_probs_pearson_corr      of exp t and exp r
+//   sampling/importance_sampling_ratio/{min,mean,max}     of ratio
+//   sampling/sampling_logp_difference/{mean,max}          of |d|
+//   policy/rollout_train_logprobs_abs_diff_{mean,std,min,max}
+//   train/gen_kl_error, token_mult_prob_error      kl; E[exp |d|]
+//   tis_truncate_fraction                          share of ratio > 2
+//   logprob_abs_diff/{median,p95,p99}              nearest rank
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sb {
+
+struct Metric {
+  std::string name;
+  double value = 0;  // NaN where undefined (standard deviation of one token, …)
+};
+
+// Streams of equal length; starts[i] is the first token of sequence i, each sequence is non-empty.
+std::vector<Metric> mismatch_metrics(std::span<const float> train, std::span<const float> rollout,
+                                     std::span<const int64_t> starts);
+
+// A metric by name; NaN when it is not there.
+double metric(const std::vector<Metric>& metrics, std::string_view name);
+
+// Where a mean |d| lies among published runs, in one sentence.
+std::string calibration(double mean_abs_diff);
+
+}  // namespace sb
