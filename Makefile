@@ -1,0 +1,78 @@
+# One entry point for people and CI; `make help` lists what there is. CMake and its presets do the
+# work, so an IDE that opens CMakePresets.json builds the same thing.
+JOBS ?= $(shell nproc)
+ARGS ?=
+# Tests named *Full are long sweeps: only `make test-full` and FULL=1 run them.
+SKIP_FULL = $(if $(FULL),,-E 'Full(/|$$)')
+CTEST = ctest --output-on-failure -j$(JOBS) --no-tests=error $(SKIP_FULL)
+SOURCES = git ls-files -z -- '*.h' '*.cc' '*.cu' '*.cuh' '*.hip'
+
+.PHONY: all help demo test test-full check check-fast check-format check-tidy asan tsan coverage \
+  format status clean bootstrap bootstrap-test bootstrap-check
+.DELETE_ON_ERROR:
+
+all: bootstrap build/release/build.ninja  ## build everything (release)
+	cmake --build build/release -j$(JOBS)
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z -]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo "  Variables: JOBS=N, FULL=1 (long sweeps too), ARGS='…' for make demo"
+
+demo: bootstrap build/release/build.ninja  ## build the program and show what it does
+	cmake --build build/release -j$(JOBS) --target samebits
+	build/release/samebits demo $(ARGS)
+
+test: bootstrap-test build/release/build.ninja  ## build, cheap checks, all tests but the long sweeps
+	cmake --build build/release -j$(JOBS)
+	$(MAKE) --no-print-directory check-fast
+	tools/run_tests.sh build/release $(CTEST)
+
+test-full:  ## the whole suite with its long sweeps, then again under the sanitizers
+	$(MAKE) test FULL=1
+	$(MAKE) asan tsan
+
+check: bootstrap-check check-fast check-format check-tidy  ## format, lint and every cheap check
+
+check-fast: build/release/build.ninja  ## layers, flags, bit tests, text, docs; and that these can fail
+	python3 tools/test_checks.py
+	python3 tools/check_layers.py
+	python3 tools/check_flags.py build/release
+	python3 tools/check_bit_tests.py
+	python3 tools/check_text.py
+	python3 tools/check_docs.py --program build/release/samebits
+	python3 tools/status.py --check
+
+check-format: bootstrap-check  ## clang-format, without changing files
+	$(SOURCES) | xargs -0 clang-format-19 --dry-run -Werror
+
+check-tidy: bootstrap-check build/release/build.ninja  ## clang-tidy on the host sources
+	run-clang-tidy-19 -quiet -j$(JOBS) -p build/release '/src/samebits/.*\.cc$$'
+
+asan tsan: bootstrap  ## build and test under a sanitizer (address+undefined; thread)
+	cmake --preset $@
+	cmake --build build/$@ -j$(JOBS)
+	tools/run_tests.sh build/$@ $(CTEST)
+
+coverage: bootstrap  ## line coverage by file
+	cmake --preset coverage
+	cmake --build build/coverage -j$(JOBS)
+	find build/coverage -name '*.gcda' -delete
+	tools/run_tests.sh build/coverage $(CTEST)
+	python3 tools/coverage.py build/coverage
+
+format: bootstrap-check  ## rewrite the sources with clang-format
+	$(SOURCES) | xargs -0 clang-format-19 -i
+
+status:  ## docs/status.md from the last `make test`
+	python3 tools/status.py --junit build/release/junit.xml
+
+clean:  ## remove every build directory
+	rm -rf build
+
+build/release/build.ninja: CMakePresets.json
+	cmake --preset release
+
+bootstrap:
+	@tools/bootstrap.sh
+bootstrap-test bootstrap-check: bootstrap-%:
+	@tools/bootstrap.sh $*

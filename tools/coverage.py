@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""Line coverage of src/samebits after a test run in BUILD_DIR, by file and folder, from gcov."""
+import collections
+import json
+import pathlib
+import subprocess
+import sys
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parent.parent
+    build = pathlib.Path(sys.argv[1]).resolve()
+    data = [str(p) for p in build.rglob("*.gcda")]
+    if not data:
+        sys.exit(f"{build}: no coverage data; run `make coverage`")
+    hit = collections.defaultdict(dict)  # file → line → ran
+    for start in range(0, len(data), 50):
+        out = subprocess.run(["gcov", "--json-format", "--stdout", *data[start:start + 50]], cwd=build,
+                             check=True, capture_output=True, text=True).stdout
+        for text in filter(None, out.splitlines()):
+            for entry in json.loads(text)["files"]:
+                path = (build / entry["file"]).resolve()
+                if not path.is_relative_to(root / "src") or path.stem.endswith("_test"):
+                    continue
+                lines = hit[str(path.relative_to(root / "src" / "samebits"))]
+                for line in entry["lines"]:
+                    lines[line["line_number"]] = lines.get(line["line_number"], False) or line["count"] > 0
+    folders = collections.Counter(), collections.Counter()
+    for name in sorted(hit):
+        ran, total = sum(hit[name].values()), len(hit[name])
+        print(f"{100 * ran / max(total, 1):6.1f} %  {total:5d} lines  {name}")
+        for key in (name.split("/")[0] + "/", "all"):
+            folders[0][key] += ran
+            folders[1][key] += total
+    print()
+    for key, total in folders[1].items():
+        print(f"{100 * folders[0][key] / max(total, 1):6.1f} %  {total:5d} lines  {key}")
+
+
+if __name__ == "__main__":
+    main()
