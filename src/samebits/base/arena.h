@@ -1,6 +1,6 @@
 // Arena: stack-like memory of one device. Operators never allocate; the chain takes their outputs
-// and scratch here and gives back whole levels. Memory is poisoned (0xff: NaN as bf16 and fp32) when
-// it is handed out in checked mode, so that nothing can rely on what was there before.
+// and scratch here and gives back whole levels. Memory is poisoned (0xff: NaN as bf16 and fp32)
+// when it is handed out in checked mode, so that nothing can rely on what was there before.
 #pragma once
 
 #include <vector>

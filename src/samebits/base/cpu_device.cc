@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -20,11 +21,18 @@ tl::unexpected<Refusal> out_of_memory(size_t bytes) {
                 "use a smaller model, fewer or shorter rows, or a machine with more memory");
 }
 
+// Requests beyond this are some caller's overflowed product; rounding them up would wrap.
+constexpr size_t kMaxBytes = size_t{1} << 62;
+
+size_t padded(size_t bytes, int64_t unit) {
+  return static_cast<size_t>(round_up(static_cast<int64_t>(std::max<size_t>(bytes, 1)), unit));
+}
+
 class CpuDevice : public Device {
  public:
   DeviceId id() const override { return {}; }
   Result<void*> alloc(size_t bytes) override {
-    void* p = std::aligned_alloc(64, static_cast<size_t>(round_up(std::max<size_t>(bytes, 1), 64)));
+    void* p = bytes > kMaxBytes ? nullptr : std::aligned_alloc(64, padded(bytes, 64));
     if (!p) return out_of_memory(bytes);
     return p;
   }
@@ -46,7 +54,8 @@ class GuardDevice : public Device {
  public:
   DeviceId id() const override { return {}; }
   Result<void*> alloc(size_t bytes) override {
-    const size_t size = map_bytes(bytes);
+    if (bytes > kMaxBytes) return out_of_memory(bytes);
+    const size_t size = padded(bytes, sysconf(_SC_PAGESIZE));
     void* p = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return out_of_memory(bytes);
     std::lock_guard lock(mutex_);
@@ -78,9 +87,6 @@ class GuardDevice : public Device {
   void close() override { shift(-1, PROT_NONE); }
 
  private:
-  static size_t map_bytes(size_t bytes) {
-    return static_cast<size_t>(round_up(std::max<size_t>(bytes, 1), sysconf(_SC_PAGESIZE)));
-  }
   static void protect(void* p, size_t bytes, int prot) {
     SB_ASSERT(mprotect(p, bytes, prot) == 0, "mprotect failed on a guarded device");
   }

@@ -1,5 +1,5 @@
-// Device: where memory lives. The CPU's runs at once; a GPU's is asynchronous and its errors surface
-// at sync(). Outside operators memory is reached only through copy_in, copy_out and fill.
+// Device: where memory lives. The CPU's runs at once; a GPU's is asynchronous and its errors
+// surface at sync(). Outside operators memory is reached only through copy_in, copy_out and fill.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -16,11 +19,23 @@ tl::unexpected<Refusal> io_error(Code code, const std::string& what, const std::
   return refuse(code, what + " " + path, std::strerror(errno));
 }
 
+// Without `force` an existing target is EEXIST, so two writers of one path cannot both win.
+int move_into_place(const char* temp, const char* path, bool force) {
+  if (force) return std::rename(temp, path);
+  if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  // A file system without that flag: link() refuses an existing target too.
+  if (link(temp, path) != 0) return -1;
+  return unlink(temp);
+}
+
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return io_error(errno == ENOENT ? Code::kUsage : Code::kEnvironment, "read", path);
+  if (fd < 0)
+    return io_error(errno == ENOENT || errno == ENOTDIR ? Code::kUsage : Code::kEnvironment, "read",
+                    path);
   struct stat st{};
   if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
     ::close(fd);
@@ -58,12 +73,29 @@ Result<OutputFile> OutputFile::create(const std::string& path, bool force) {
     out.file_ = stdout;
     return out;
   }
-  if (!force && access(path.c_str(), F_OK) == 0) {
-    return refuse(Code::kUsage, "write " + path, "it exists already",
-                  "another --out, or --force to replace it");
+  struct stat st{};
+  if (stat(path.c_str(), &st) == 0) {
+    if (S_ISDIR(st.st_mode)) return refuse(Code::kUsage, "write " + path, "it is a folder");
+    if (!S_ISREG(st.st_mode)) {  // never rename over a device or a pipe
+      out.file_ = std::fopen(path.c_str(), "wbe");
+      if (!out.file_) return io_error(Code::kEnvironment, "write", path);
+      return out;
+    }
+    if (!force) {
+      return refuse(Code::kUsage, "write " + path, "it exists already",
+                    "another --out, or --force to replace it");
+    }
+    if (char* real = realpath(path.c_str(), nullptr)) {
+      out.path_ = real;
+      std::free(real);
+    }
   }
-  out.temp_ = path + ".tmp." + std::to_string(getpid());
-  out.file_ = std::fopen(out.temp_.c_str(), "wbe");
+  // A fresh name each time: two outputs of one path must not write into one temporary file.
+  static std::atomic<unsigned> count{0};
+  do {
+    out.temp_ = out.path_ + ".tmp." + std::to_string(getpid()) + "." + std::to_string(count++);
+    out.file_ = std::fopen(out.temp_.c_str(), "wbxe");
+  } while (!out.file_ && errno == EEXIST);
   if (!out.file_) {
     auto error = io_error(Code::kEnvironment, "create", out.temp_);
     out.temp_.clear();
@@ -101,18 +133,19 @@ Status OutputFile::write(const void* data, size_t bytes) {
 }
 
 Status OutputFile::commit() {
+  SB_ASSERT(file_, "commit of an output that is closed");
   if (std::fflush(file_) != 0) return io_error(Code::kEnvironment, "write", path_);
   if (file_ == stdout) return {};
-  const bool synced = fsync(fileno(file_)) == 0;
-  const bool closed = std::fclose(std::exchange(file_, nullptr)) == 0;
-  if (!synced || !closed) return io_error(Code::kEnvironment, "write", path_);
-  // link() refuses an existing target, so two writers of one path cannot both win.
-  const int rc = force_ ? std::rename(temp_.c_str(), path_.c_str())
-                        : link(temp_.c_str(), path_.c_str());
-  if (rc != 0) {
+  if (!temp_.empty() && fsync(fileno(file_)) != 0) {
+    return io_error(Code::kEnvironment, "write", path_);
+  }
+  if (std::fclose(std::exchange(file_, nullptr)) != 0) {
+    return io_error(Code::kEnvironment, "write", path_);
+  }
+  if (temp_.empty()) return {};
+  if (move_into_place(temp_.c_str(), path_.c_str(), force_) != 0) {
     return io_error(errno == EEXIST ? Code::kUsage : Code::kEnvironment, "write", path_);
   }
-  if (!force_) unlink(temp_.c_str());
   temp_.clear();
   return {};
 }
@@ -123,6 +156,7 @@ Result<std::string> read_text(const std::string& path) {
     char buf[1 << 16];
     size_t n;
     while ((n = std::fread(buf, 1, sizeof buf, stdin)) > 0) out.append(buf, n);
+    if (std::ferror(stdin)) return io_error(Code::kEnvironment, "read", "standard input");
     return out;
   }
   SB_TRY(map, MappedFile::open(path));

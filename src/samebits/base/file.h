@@ -27,7 +27,8 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Writes to PATH.tmp.PID and renames at commit(); dropped without commit it leaves nothing behind.
+// Writes to PATH.tmp.PID.N and renames at commit(); dropped without commit it leaves nothing
+// behind. Pipes and devices (/dev/null) are written as they are; a symbolic link stays one.
 class OutputFile {
  public:
   // An existing PATH is refused (kUsage) unless `force`. "-" is standard output.

@@ -44,15 +44,15 @@ using Status = Result<void>;
 }  // namespace sb
 
 // Declares `var` from a Result expression, or returns its Refusal.
-#define SB_TRY(var, ...)                                             \
-  auto var##_result = (__VA_ARGS__);                                 \
+#define SB_TRY(var, ...)                                                     \
+  auto var##_result = (__VA_ARGS__);                                         \
   if (!var##_result) return tl::unexpected(std::move(var##_result).error()); \
   auto var = std::move(*var##_result)
 
 // Runs a Status expression, or returns its Refusal.
-#define SB_DO(...)                                                   \
-  do {                                                               \
-    auto sb_status = (__VA_ARGS__);                                  \
+#define SB_DO(...)                                                       \
+  do {                                                                   \
+    auto sb_status = (__VA_ARGS__);                                      \
     if (!sb_status) return tl::unexpected(std::move(sb_status).error()); \
   } while (0)
 

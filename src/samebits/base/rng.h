@@ -29,7 +29,8 @@ SB_HD constexpr Philox4 philox4x32_10(Philox4 counter, uint64_t key) {
 // A stream of 32-bit words for tests and synthetic data: word i of (seed, stream).
 class CounterRng {
  public:
-  explicit constexpr CounterRng(uint64_t seed, uint64_t stream = 0) : seed_(seed), stream_(stream) {}
+  explicit constexpr CounterRng(uint64_t seed, uint64_t stream = 0)
+      : seed_(seed), stream_(stream) {}
   constexpr uint32_t next() {
     if ((index_ & 3) == 0) {
       const uint64_t block = index_ >> 2;

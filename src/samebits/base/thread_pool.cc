@@ -1,5 +1,6 @@
 #include "samebits/base/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "samebits/base/fp_env.h"
@@ -17,7 +18,7 @@ struct ThreadPool::Job {
 ThreadPool::ThreadPool(int threads) {
   if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   for (int i = 1; i < threads; ++i) {
-    workers_.emplace_back([this](std::stop_token stop) { worker_loop(stop); });
+    workers_.emplace_back([this](const std::stop_token& stop) { worker_loop(stop); });
   }
 }
 
@@ -36,7 +37,7 @@ void ThreadPool::run(Job& job) {
   for (int64_t i = job.next.fetch_add(1); i < job.n; i = job.next.fetch_add(1)) (*job.body)(i);
 }
 
-void ThreadPool::worker_loop(std::stop_token stop) {
+void ThreadPool::worker_loop(const std::stop_token& stop) {
   uint64_t seen = 0;
   std::unique_lock lock(mutex_);
   while (wake_.wait(lock, stop, [&] { return generation_ != seen; })) {

@@ -30,7 +30,7 @@ class ThreadPool {
 
  private:
   struct Job;
-  void worker_loop(std::stop_token stop);
+  void worker_loop(const std::stop_token& stop);
   static void run(Job& job);
 
   std::mutex call_mutex_;  // one parallel_for at a time

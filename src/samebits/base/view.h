@@ -32,12 +32,14 @@ constexpr const char* dtype_name(Dtype t) {
 
 template <class T>
 struct DtypeOf;
+// clang-format off
 template <> struct DtypeOf<bf16> { static constexpr Dtype value = Dtype::kBf16; };
 template <> struct DtypeOf<float> { static constexpr Dtype value = Dtype::kF32; };
 template <> struct DtypeOf<int32_t> { static constexpr Dtype value = Dtype::kI32; };
 template <> struct DtypeOf<uint64_t> { static constexpr Dtype value = Dtype::kU64; };
 template <> struct DtypeOf<double> { static constexpr Dtype value = Dtype::kF64; };
 template <> struct DtypeOf<uint8_t> { static constexpr Dtype value = Dtype::kU8; };
+// clang-format on
 
 struct DeviceId {
   enum Kind : uint8_t { kCpu, kCuda, kHip } kind = kCpu;
