@@ -1,0 +1,32 @@
+// Exec: what an implementation gets besides its arguments.
+#pragma once
+
+#include <functional>
+
+#include "samebits/arith/profile.h"
+#include "samebits/base/device.h"
+#include "samebits/base/thread_pool.h"
+
+namespace sb {
+
+struct Exec {
+  Device* device = nullptr;
+  void* stream = nullptr;  // a GPU's stream; CPU work runs at once
+  ThreadPool* pool = nullptr;
+  Profile profile = Profile::kSm90;
+  Isa isa = Isa::kPlain;
+};
+
+// body(i) for i in [0, n) on the pool. Small work (`cost` per item, in roughly nanoseconds) runs on
+// the caller: waking threads costs some ten microseconds.
+inline Status for_rows(const Exec& exec, int64_t n, double cost,
+                       const std::function<void(int64_t)>& body) {
+  if (n > 1 && cost * static_cast<double>(n) < 2e4) {
+    return exec.pool->parallel_for(1, [&](int64_t) {
+      for (int64_t i = 0; i < n; ++i) body(i);
+    });
+  }
+  return exec.pool->parallel_for(n, body);
+}
+
+}  // namespace sb

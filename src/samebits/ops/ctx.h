@@ -1,0 +1,44 @@
+// Ctx: the first argument of every operator. It borrows everything; one Ctx belongs to one rank.
+#pragma once
+
+#include "samebits/base/arena.h"
+#include "samebits/base/parallel.h"
+#include "samebits/backend/exec.h"
+#include "samebits/contract/boundary.h"
+#include "samebits/ops/records.h"
+
+namespace sb {
+
+struct Ctx;
+
+// Receives boundary values while a run executes. A tap never changes bits: it only asks operators
+// for extra stores.
+class Taps {
+ public:
+  virtual ~Taps() = default;
+  virtual bool wants(Boundary b) const = 0;
+  // value: [rows, …] with contiguous rows; row r is row r of the batch, or of the scored rows for
+  // head boundaries. column_begin: first logical column this rank holds; width: of the whole row.
+  virtual Status emit(Ctx& ctx, Boundary b, const View& value, int64_t column_begin,
+                      int64_t width) = 0;
+};
+
+struct Ctx {
+  Exec exec;
+  Arena* arena = nullptr;
+  Records* records = nullptr;
+  Taps* taps = nullptr;          // may be null
+  Parallel* parallel = nullptr;  // never null; size 1 is the identity
+  DeviceId::Kind backend = DeviceId::kCpu;  // as requested by the user
+  uint64_t kv_epoch = 0;                    // weights in use; a cache of another epoch is refused
+
+  bool wants(Boundary b) const { return taps && taps->wants(b); }
+};
+
+// Where in the model an operator runs: names its record and its refusals.
+struct Site {
+  Boundary boundary;
+  LayerType type = LayerType::kSliding;
+};
+
+}  // namespace sb

@@ -1,0 +1,40 @@
+#include "samebits/ops/check.h"
+#include "samebits/ops/launch.h"
+#include "samebits/ops/ops.h"
+
+namespace sb::ops {
+
+Status residual(Ctx& ctx, const Site& site, const ResidualArgs& a) {
+  const int64_t rows = a.out.shape[0], width = a.out.shape[1];
+  SB_DO(Check("residual", site)
+            .view("x", a.x, Dtype::kBf16, {rows, width})
+            .view("p", a.p, Dtype::kBf16, {rows, width})
+            .view("out", a.out, Dtype::kBf16, {rows, width})
+            .done(ctx));
+  return launch(ctx, {"residual", site, ContractId::kResidual, Dtype::kBf16, rows, "hidden", width},
+                a);
+}
+
+Status layer_scale(Ctx& ctx, const Site& site, const LayerScaleArgs& a) {
+  const int64_t rows = a.out.shape[0], width = a.out.shape[1];
+  SB_DO(Check("layer_scale", site)
+            .view("x", a.x, Dtype::kBf16, {rows, width})
+            .view("scalar", a.scalar, Dtype::kBf16, {1})
+            .view("out", a.out, Dtype::kBf16, {rows, width})
+            .done(ctx));
+  return launch(
+      ctx, {"layer_scale", site, ContractId::kLayerScale, Dtype::kBf16, rows, "hidden", width}, a);
+}
+
+Status gelu_mul(Ctx& ctx, const Site& site, const GeluMulArgs& a) {
+  const int64_t rows = a.out.shape[0], width = a.out.shape[1];
+  SB_DO(Check("gelu_mul", site)
+            .view("gate", a.gate, Dtype::kBf16, {rows, width})
+            .view("up", a.up, Dtype::kBf16, {rows, width})
+            .optional("gelu", a.gelu, Dtype::kBf16, {rows, width})
+            .view("out", a.out, Dtype::kBf16, {rows, width})
+            .done(ctx));
+  return launch(ctx, {"gelu_mul", site, ContractId::kGeluMul, Dtype::kBf16, rows, "N", width}, a);
+}
+
+}  // namespace sb::ops
