@@ -29,7 +29,7 @@ SB_HD inline float exp2_nonpos(float t) {
   p = fma(p, f, 1.0f);
   // The magic number's own low bits are 0, so the shift leaves n alone in the exponent field.
   const float scaled = mul(p, bits_float((float_bits(shifted) << 23) + 0x3f800000u));
-  return t < -126.0f ? 0.0f : canonical_result(scaled);
+  return select(t < -126.0f, 0.0f, canonical_result(scaled));
 }
 
 }  // namespace sb::arith

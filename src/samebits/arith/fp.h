@@ -49,13 +49,25 @@ SB_HD constexpr float xor_sign(float x, float s) {
   return bits_float(float_bits(x) ^ (float_bits(s) & 0x80000000u));
 }
 
+// c ? a : b on bits. On the CPU a mask, because g++ would turn the conditional operator into a
+// branch around the arithmetic that makes a or b (it may trap), and no loop with a branch
+// vectorises.
+SB_HD inline float select(bool c, float a, float b) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  return c ? a : b;
+#else
+  const uint32_t mask = 0u - static_cast<uint32_t>(c);
+  return bits_float((float_bits(a) & mask) | (float_bits(b) & ~mask));
+#endif
+}
+
 // Result of an arithmetic operation with every NaN made 0x7fffffff. x86 and AMD hand on the payload
 // of an operand, so they need the select; NVIDIA's arithmetic returns that pattern by itself.
 SB_HD inline float canonical_result(float x) {
 #if defined(__CUDA_ARCH__)
   return x;
 #else
-  return x == x ? x : bits_float(kCanonicalNan);
+  return select(x == x, x, bits_float(kCanonicalNan));
 #endif
 }
 
