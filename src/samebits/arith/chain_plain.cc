@@ -51,12 +51,9 @@ constexpr ChainKernels kKernels = {b_rows<kProfile>, b_cols<kProfile>};
 
 const ChainKernels* plain_kernels(Profile profile) {
   switch (profile) {
-    case Profile::kSm90:
-      return &kKernels<Profile::kSm90>;
-    case Profile::kGfx942:
-      return &kKernels<Profile::kGfx942>;
-    case Profile::kIeee:
-      break;
+    case Profile::kSm90: return &kKernels<Profile::kSm90>;
+    case Profile::kGfx942: return &kKernels<Profile::kGfx942>;
+    case Profile::kIeee: break;
   }
   return &kKernels<Profile::kIeee>;
 }

@@ -11,9 +11,9 @@ namespace sb {
 
 struct HeadShape {
   int64_t tiles_per_shard = 1;
-  int64_t shard_columns() const { return tiles_per_shard * kHeadRule.tile; }
+  constexpr int64_t shard_columns() const { return tiles_per_shard * kHeadRule.tile; }
   // Shard of a column, 0 to 7.
-  int shard_of(int64_t id) const { return static_cast<int>(id / shard_columns()); }
+  constexpr int shard_of(int64_t id) const { return static_cast<int>(id / shard_columns()); }
 };
 
 constexpr HeadShape head_shape(int64_t vocab) {

@@ -27,13 +27,21 @@ struct Weights {
   std::vector<LayerWeights> layers;
 };
 
+// What a tensor is: its canonical name (model.language_model.…), shape and content.
+struct TensorRecord {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::string digest;  // TensorDigest, hex
+};
+
 struct Model {
   Architecture arch;
   std::string arch_digest;     // hex, of the fingerprint without weights
   std::string weights_digest;  // hex, of every tensor by name, shape and content
   uint64_t epoch = 0;          // first 64 bits of weights_digest; KV cache entries carry it
   Weights weights;
-  std::shared_ptr<void> storage;  // keeps maps and device memory alive
+  std::vector<TensorRecord> tensors;  // every loaded tensor, sorted by name
+  std::shared_ptr<void> storage;      // keeps maps and device memory alive; the device outlives it
   std::vector<std::string> warnings;
 };
 
