@@ -1,0 +1,160 @@
+// The loops around chain_simd.h: panels of rows, chunks of k, blocks of columns, and every ragged
+// edge. b is unpacked once per panel into a buffer that stays in L1 and is used by all of its rows;
+// a is prepared once per panel and chunk. Between chunks the chain's state is c itself.
+// Nothing in the files compiled for a wider Isa may leave an inline function for the linker to
+// share, hence no standard containers and no scalar helpers here.
+#pragma once
+
+#include <cstdint>
+
+#include "samebits/arith/chain_simd.h"
+
+namespace sb::arith {
+
+inline constexpr int kPanelRows = 64;        // most rows that share one unpacking of b
+inline constexpr int kRowStepBudget = 5376;  // prepared steps of a: 504 KiB, half of an L2
+
+template <class V, Profile kProfile, bool kColumns>
+struct ChainDriver {
+  static constexpr int kLanes = V::kLanes;
+  static constexpr int kBlocks = 4;                    // column blocks unpacked together
+  static constexpr int kSteps = kLanes == 16 ? 4 : 8;  // steps unpacked together: 24 KiB
+  static constexpr bool kCodes = kProfile != Profile::kIeee;
+
+  // Columns column … column + count − 1 and products k … k + depth − 1 of b; the rest reads as
+  // zero.
+  static SB_INLINE void unpack(const bf16* const* b, int column, int count, int k, int depth,
+                               BlockStep<V>& out) {
+    typename V::I pair[8];
+    if (count >= kLanes && depth >= 16) [[likely]] {
+      if constexpr (kColumns) {
+        V::load_columns(b + k, column, pair);
+      } else {
+        V::load_rows(b + column, k, pair);
+      }
+    } else {
+      load_edge(b, column, count, k, depth, pair);
+    }
+    unpack_pairs<V, kCodes>(pair, out);
+  }
+
+  static __attribute__((noinline)) void load_edge(const bf16* const* b, int column, int count,
+                                                  int k, int depth, typename V::I (&pair)[8]) {
+    bf16 tile[kLanes][16];
+    const bf16* rows[kLanes];
+    for (int j = 0; j < kLanes; ++j) {
+      rows[j] = tile[j];
+      for (int i = 0; i < 16; ++i) {
+        tile[j][i].bits = 0;
+        if (j < count && i < depth) {
+          tile[j][i].bits = kColumns ? b[k + i][column + j].bits : b[column + j][k + i].bits;
+        }
+      }
+    }
+    V::load_rows(rows, 0, pair);
+  }
+
+  static void prepare_row(const bf16* a, int k, int steps, RowStep* out) {
+    for (int s = 0; s < steps; ++s, ++out, a += 16, k -= 16) {
+      uint32_t code[16];
+      for (int i = 0; i < 16; ++i) {
+        const uint32_t bits = i < k ? a[i].bits : 0, field = (bits >> 7) & 0xff;
+        out->value[i] = __builtin_bit_cast(float, bits << 16);
+        code[i] = (bits & 0x7fff) == 0 ? 0 : (field == 0 ? 1 : field) + kCodeBias;
+        if (field == 0xff) code[i] = kRowNonFiniteCode;
+      }
+      for (int p = 0; p < 8; ++p) out->code[p] = code[2 * p] | (code[2 * p + 1] << 16);
+    }
+  }
+
+  template <int R, int NB>
+  static int run_blocks(const RowStep* const* a, const BlockStep<V>* packed, int from, int blocks,
+                        int steps, float* c, int64_t ldc, int columns) {
+    for (; from + NB <= blocks; from += NB) {
+      run_steps<V, kProfile, R, NB>(a, packed + from * kSteps, kSteps, steps, c + from * kLanes,
+                                    ldc, columns - from * kLanes);
+    }
+    return from;
+  }
+
+  // `rows` rows through the unpacked blocks, four chains at a time to hide the latency of one.
+  static void run_rows(const RowStep* a, int64_t row_stride, int rows, const BlockStep<V>* packed,
+                       int blocks, int steps, float* c, int64_t ldc, int columns) {
+    const auto pointers = [&](int r, auto& out) {
+      for (auto& p : out) p = a + (r++) * row_stride;
+    };
+    int r = 0;
+    for (const RowStep* p[4]; r + 4 <= rows; r += 4) {
+      pointers(r, p);
+      run_blocks<4, 1>(p, packed, 0, blocks, steps, c + r * ldc, ldc, columns);
+    }
+    for (const RowStep* p[2]; r + 2 <= rows; r += 2) {
+      pointers(r, p);
+      const int done = run_blocks<2, 2>(p, packed, 0, blocks, steps, c + r * ldc, ldc, columns);
+      run_blocks<2, 1>(p, packed, done, blocks, steps, c + r * ldc, ldc, columns);
+    }
+    for (const RowStep* p[1]; r < rows; ++r) {
+      pointers(r, p);
+      const int done = run_blocks<1, 4>(p, packed, 0, blocks, steps, c + r * ldc, ldc, columns);
+      run_blocks<1, 1>(p, packed, done, blocks, steps, c + r * ldc, ldc, columns);
+    }
+  }
+
+  // Rows of one panel through steps first … first + steps − 1, all columns.
+  static void run_chunk(const RowStep* a, int rows, int first, int steps, const bf16* const* b,
+                        int n, int k, float* c, int64_t ldc) {
+    BlockStep<V> packed[kBlocks * kSteps];
+    for (int column = 0; column < n; column += kBlocks * kLanes) {
+      const int columns = n - column < kBlocks * kLanes ? n - column : kBlocks * kLanes;
+      const int blocks = (columns + kLanes - 1) / kLanes;
+      for (int s = 0; s < steps; s += kSteps) {
+        const int count = steps - s < kSteps ? steps - s : kSteps;
+        for (int j = 0; j < blocks; ++j) {
+          for (int i = 0; i < count; ++i) {
+            const int at = (first + s + i) * 16;
+            unpack(b, column + j * kLanes, columns - j * kLanes, at, k - at,
+                   packed[j * kSteps + i]);
+          }
+        }
+        run_rows(a + s, steps, rows, packed, blocks, count, c + column, ldc, columns);
+      }
+    }
+  }
+
+  static void run(const bf16* const* a, int m, const bf16* const* b, int n, int k, float* c,
+                  int64_t ldc) {
+    if (m <= 0 || n <= 0 || k <= 0) return;
+    const int all_steps = (k + 15) / 16;
+    const int panels = (m + kPanelRows - 1) / kPanelRows;
+    const int panel_rows = (m + panels - 1) / panels;
+    const int most = kRowStepBudget / panel_rows;
+    const int chunk = all_steps < most ? all_steps : most;
+    RowStep* prepared = row_step_scratch(int64_t{panel_rows} * chunk);
+    for (int row = 0; row < m; row += panel_rows) {
+      const int rows = m - row < panel_rows ? m - row : panel_rows;
+      for (int first = 0; first < all_steps; first += chunk) {
+        const int steps = all_steps - first < chunk ? all_steps - first : chunk;
+        for (int r = 0; r < rows; ++r) {
+          prepare_row(a[row + r] + first * 16, k - first * 16, steps, prepared + r * steps);
+        }
+        run_chunk(prepared, rows, first, steps, b, n, k, c + row * ldc, ldc);
+      }
+    }
+  }
+};
+
+template <class V, Profile kProfile>
+inline constexpr ChainKernels kSimdKernels = {ChainDriver<V, kProfile, false>::run,
+                                              ChainDriver<V, kProfile, true>::run};
+
+template <class V>
+inline const ChainKernels* simd_kernels(Profile profile) {
+  switch (profile) {
+    case Profile::kSm90: return &kSimdKernels<V, Profile::kSm90>;
+    case Profile::kGfx942: return &kSimdKernels<V, Profile::kGfx942>;
+    case Profile::kIeee: break;
+  }
+  return &kSimdKernels<V, Profile::kIeee>;
+}
+
+}  // namespace sb::arith
