@@ -72,7 +72,7 @@ struct GemmFinishArgs {
 
 struct RopeArgs {
   View x;         // bf16 [T, heads, D]
-  View table;     // f32 [positions, 2, pairs]: cos, sin
+  View table;     // f32 [blocks, 2, block size, pairs]: cos, sin of positions block by block
   View pos, seq;  // i32 [T]
   View out;       // bf16 [T, heads, D]
 };
@@ -143,8 +143,16 @@ struct SampleArgs {
   float temperature = 1.0f;
   uint64_t seed = 0;
   bool greedy = false;
-  View best;            // f32 [R]
+  View best;            // f32 [R]: score of the drawn id, for ranks to choose by
   View token;           // i32 [R]
+  View c_token;         // f32 [R]: c/T of the drawn id
+};
+
+// out[r] = x[index[r]]: the rows whose logits are needed.
+struct GatherArgs {
+  View x;      // bf16 [T, H]
+  View index;  // i32 [R], each in 0 … T−1
+  View out;    // bf16 [R, H]
 };
 
 // Row digests of a value, for traces: base/digest.h, index = column_begin + column.

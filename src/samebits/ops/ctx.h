@@ -17,10 +17,11 @@ class Taps {
  public:
   virtual ~Taps() = default;
   virtual bool wants(Boundary b) const = 0;
-  // value: [rows, …] with contiguous rows; row r is row r of the batch, or of the scored rows for
-  // head boundaries. column_begin: first logical column this rank holds; width: of the whole row.
-  virtual Status emit(Ctx& ctx, Boundary b, const View& value, int64_t column_begin,
-                      int64_t width) = 0;
+  // value: bf16 or f32 [rows, columns], contiguous rows. Its row 0 is row `row_begin` of the batch, or
+  // of the batch's head rows for final head boundaries. column_begin: first logical column this rank
+  // holds, of `width` in the whole row.
+  virtual Status emit(Ctx& ctx, Boundary b, const View& value, int64_t row_begin,
+                      int64_t column_begin, int64_t width) = 0;
 };
 
 struct Ctx {

@@ -55,20 +55,11 @@ Status sample(Ctx& ctx, const Site& site, const SampleArgs& a) {
             .view("position", a.position, Dtype::kI32, {rows})
             .view("best", a.best, Dtype::kF32, {rows})
             .view("token", a.token, Dtype::kI32, {rows})
+            .view("c_token", a.c_token, Dtype::kF32, {rows})
             .that(std::isfinite(a.temperature) && a.temperature > 0,
                   "the temperature is not finite and positive")
             .done(ctx));
   return launch(ctx, {"sample", site, ContractId::kSample, Dtype::kI32, rows, "V", cols}, a);
-}
-
-Status combine(Ctx& ctx, const Site& site, const View& in, const View& out) {
-  const int ranks = ctx.parallel->size();
-  SB_DO(Check("combine", site)
-            .that(in.contiguous() && out.contiguous(), "combine moves contiguous bytes")
-            .that(out.bytes() == in.bytes() * ranks, "the output does not hold one part a rank")
-            .done(ctx));
-  DeviceScope open(*ctx.exec.device);
-  return ctx.parallel->all_gather(in.ptr, out.ptr, static_cast<size_t>(in.bytes()));
 }
 
 }  // namespace sb::ops

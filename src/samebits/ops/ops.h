@@ -47,4 +47,8 @@ Status sample(Ctx& ctx, const Site& site, const SampleArgs& a);
 // bytes from every rank, in rank order: out [ranks, …] of in. Moves bytes, adds nothing.
 Status combine(Ctx& ctx, const Site& site, const View& in, const View& out);
 
+// Helpers without a contract (backend/moves.h); they leave no record.
+Status gather(Ctx& ctx, const Site& site, const GatherArgs& a);
+Status digest(Ctx& ctx, const Site& site, const DigestArgs& a);
+
 }  // namespace sb::ops

@@ -8,12 +8,12 @@ Status rope(Ctx& ctx, const Site& site, const RopeArgs& a) {
   const int64_t rows = a.x.shape[0], heads = a.x.shape[1], width = a.x.shape[2];
   SB_DO(Check("rope", site)
             .view("x", a.x, Dtype::kBf16, {rows, heads, width})
-            .view("table", a.table, Dtype::kF32, {-1, 2, -1})
+            .view("table", a.table, Dtype::kF32, {-1, 2, -1, -1})
             .view("pos", a.pos, Dtype::kI32, {rows})
             .view("seq", a.seq, Dtype::kI32, {rows})
             .view("out", a.out, Dtype::kBf16, {rows, heads, width})
             .that(width % 2 == 0, "the head dimension is odd")
-            .that(a.table.shape[2] <= width / 2, "the table has more pairs than half a head")
+            .that(a.table.shape[3] <= width / 2, "the table has more pairs than half a head")
             .no_overlap("out", a.out, "x", a.x)
             .done(ctx));
   return launch(ctx,

@@ -11,12 +11,13 @@ namespace {
 template <RopeRule C>
 Status rope(const Exec& exec, const RopeArgs& a) {
   const int64_t rows = a.x.shape[0], heads = a.x.shape[1], width = a.x.shape[2];
-  const int64_t half = width / 2, pairs = a.table.shape[2];
+  const int64_t half = width / 2, block = a.table.shape[2], pairs = a.table.shape[3];
   const int32_t* pos = a.pos.as<int32_t>();
   const int32_t* seq = a.seq.as<int32_t>();
   return for_rows(exec, rows, static_cast<double>(heads * width), [&](int64_t t) {
     if (seq[t] < 0) return;
-    const float* cos = a.table.as<float>() + pos[t] * a.table.stride[0];
+    const float* cos = a.table.as<float>() + pos[t] / block * a.table.stride[0] +
+                       pos[t] % block * a.table.stride[2];
     const float* sin = cos + a.table.stride[1];
     for (int64_t h = 0; h < heads; ++h) {
       const bf16* x = a.x.as<bf16>() + t * a.x.stride[0] + h * a.x.stride[1];

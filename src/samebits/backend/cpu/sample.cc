@@ -48,6 +48,8 @@ Status sample(const Exec& exec, const SampleArgs& a) {
     }
     a.best.as<float>()[r] = best;
     a.token.as<int32_t>()[r] = static_cast<int32_t>(best_id);
+    a.c_token.as<float>()[r] =
+        best_id < 0 ? best : c[best_id - a.vocab_begin] / a.temperature;
   });
 }
 

@@ -1,6 +1,7 @@
-// Row digests of bf16 or fp32 values, and whether a row holds an inf or NaN. Not part of the model:
-// taps use it, so it has no contract of its own and is not selected by profile.
-#include "samebits/backend/digest.h"
+// CPU versions of the helpers in moves.h.
+#include "samebits/backend/moves.h"
+
+#include <algorithm>
 
 #include "samebits/base/digest.h"
 
@@ -38,6 +39,15 @@ Status digest_rows(const Exec& exec, const DigestArgs& a) {
     } else {
       digest_row(a.x.as<float>() + t * a.x.stride[0], width, a.column_begin, digest, bad);
     }
+  });
+}
+
+Status gather_rows(const Exec& exec, const GatherArgs& a) {
+  const int64_t rows = a.out.shape[0], width = a.out.shape[1];
+  const int32_t* index = a.index.as<int32_t>();
+  return for_rows(exec, rows, 0.2 * static_cast<double>(width), [&](int64_t r) {
+    const bf16* x = a.x.as<bf16>() + index[r] * a.x.stride[0];
+    std::copy(x, x + width, a.out.as<bf16>() + r * a.out.stride[0]);
   });
 }
 
