@@ -1,5 +1,6 @@
-// Architecture: what a Gemma 4 text model is, read from config.json by our own parser (never through
-// a framework object) and checked; what the chain cannot run is refused here, by key and value.
+// Architecture: what a Gemma 4 text model is, read from config.json by our own parser (never
+// through a framework object) and checked; what the chain cannot run is refused here, by key and
+// value.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct AttentionSpec {
   int num_kv_heads = 0;
   int head_dim = 0;
   double rope_theta = 0;
-  int rotary_pairs = 0;  // pairs (i, i + head_dim/2) with i below this rotate; the others pass through
+  int rotary_pairs =
+      0;  // pairs (i, i + head_dim/2) with i below this rotate; the others pass through
 };
 
 // The vision tower as config.json describes it. Recognised by name and shape, not run.
@@ -46,13 +48,13 @@ struct TokenSpec {
 struct Architecture {
   int64_t hidden = 0, intermediate = 0, vocab = 0, max_position = 0;
   int num_heads = 0;
-  int window = 0;       // sliding: a query sees itself and window − 1 keys before it
-  int segment = 4096;   // keys per segment of a global layer; part of the contract's shape
+  int window = 0;      // sliding: a query sees itself and window − 1 keys before it
+  int segment = 4096;  // keys per segment of a global layer; part of the contract's shape
   float rms_eps = 1e-6f;
   float softcap = 30.0f;
   AttentionSpec sliding, global;
-  std::vector<LayerType> layers;  // one per layer, in order
-  bool has_vision = false;        // a vision tower is described; recognised, not run yet
+  std::vector<LayerType> layers;      // one per layer, in order
+  bool has_vision = false;            // a vision tower is described; recognised, not run yet
   bool bidirectional_vision = false;  // use_bidirectional_attention = "vision"; no effect on text
   VisionSpec vision;                  // meaningful if has_vision
   TokenSpec tokens;
@@ -65,6 +67,8 @@ struct Architecture {
     return t == LayerType::kSliding ? sliding : global;
   }
   const AttentionSpec& attention(int layer) const { return attention(layers[layer]); }
+  // R(√hidden), the factor of token embeddings: 73.5 at 5376, whatever dtype was loaded.
+  float embedding_scale() const;
   int64_t text_parameters() const;
   int64_t vision_parameters() const;  // tower and projection; 0 without vision
 };
@@ -81,7 +85,8 @@ Status parse_generation_config(const std::string& json, const std::string& where
 // architecture does not carry take the published values. parse_config reads it back.
 std::string write_config(const Architecture& arch);
 
-// A window W as other frameworks write it: (left, right) = (W − 1, 0), the query itself not counted.
+// A window W as other frameworks write it: (left, right) = (W − 1, 0), the query itself not
+// counted.
 constexpr std::pair<int, int> window_left_right(int window) { return {window - 1, 0}; }
 Result<int> window_from_left_right(int64_t left, int64_t right);
 

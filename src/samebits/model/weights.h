@@ -15,9 +15,9 @@ namespace sb {
 struct LayerWeights {
   View input_norm, post_attention_norm, pre_ffn_norm, post_ffn_norm;  // [hidden] bf16
   View q_norm, k_norm;                                                // [head_dim]
-  View q, k, v, o;        // [heads·D, hidden] …, o [hidden, heads·D]; v is empty on global layers
-  View gate, up, down;    // [intermediate, hidden] ×2, [hidden, intermediate]
-  View layer_scalar;      // [1]
+  View q, k, v, o;      // [heads·D, hidden] …, o [hidden, heads·D]; v is empty on global layers
+  View gate, up, down;  // [intermediate, hidden] ×2, [hidden, intermediate]
+  View layer_scalar;    // [1]
 };
 
 struct Weights {

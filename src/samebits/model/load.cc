@@ -1,0 +1,319 @@
+// load_model: config, names, then every tensor's bytes. Tensors of files are viewed in their map
+// when the device can read it; otherwise, and for virtual checkpoints, they go into device memory.
+// Each value is looked at once, for the digest and for NaN and infinity: a file whose header is
+// right and whose content is not is the fault that otherwise shows as a strange model.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+
+#include "samebits/model/fingerprint.h"
+#include "samebits/model/load.h"
+#include "samebits/model/presets.h"
+#include "samebits/model/synthetic.h"
+
+namespace sb {
+namespace {
+
+constexpr int64_t kPiece = int64_t{1} << 20;  // elements a task
+
+// What keeps a model's bytes alive.
+struct Storage {
+  explicit Storage(Device& d) : device(d) {}
+  ~Storage() {
+    for (const auto& [ptr, bytes] : blocks) device.release(ptr, bytes);
+  }
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  Device& device;
+  Checkpoint files;
+  std::vector<std::pair<void*, size_t>> blocks;
+};
+
+struct Loading {
+  Architecture arch;
+  std::vector<ExpectedTensor> tensors;
+  std::vector<const unsigned char*> source;  // bytes in the map; empty for a virtual checkpoint
+  uint64_t seed = 0;
+  std::vector<View> views;
+  std::vector<TensorScan> scans;
+  std::vector<std::string> warnings;
+};
+
+Status check_dtype(const SafeTensor& t, const std::string& dir) {
+  if (t.dtype == "BF16") return {};
+  return refuse(
+      Code::kRefused, "load " + dir,
+      "tensor " + t.name + " has dtype " + t.dtype + "; every weight, layer_scalar too, is BF16",
+      "the published bf16 checkpoint; widened or quantised weights are another model");
+}
+
+Status check_same(const Checkpoint& files, const std::string& copy, const std::string& original,
+                  const std::string& why, const std::string& dir) {
+  const SafeTensor &a = *files.find(copy), &b = *files.find(original);
+  if (a.bytes == b.bytes && std::memcmp(files.data(a), files.data(b), a.bytes) == 0) return {};
+  return refuse(Code::kBrokenData, "load " + dir,
+                "tensor " + copy + " differs from " + original + "; " + why,
+                "remove " + copy + " if it is stale; a model that needs both has no contract");
+}
+
+Status map_files(const std::string& dir, Checkpoint& files, Loading& load) {
+  SB_TRY(opened, Checkpoint::open(dir));
+  files = std::move(opened);
+  std::vector<StoredTensor> stored;
+  for (const SafeTensor& t : files.tensors()) {
+    SB_DO(check_dtype(t, dir));
+    stored.push_back({t.name, t.shape});
+  }
+  SB_TRY(names, match_tensors(load.arch, stored, dir));
+  if (!names.head.empty()) {
+    SB_DO(check_same(files, names.head, names.stored[load.tensors[0].name],
+                     "the head is the embedding (tied), so a separate copy must have its bytes",
+                     dir));
+    load.warnings.push_back(names.head +
+                            " is stored although tied; its bytes equal the embedding's");
+  }
+  for (const auto& [v, k] : names.shared_v) {
+    SB_DO(check_same(files, v, k, "global layers use one projection for K and V", dir));
+    load.warnings.push_back(v + " is stored although K = V there; its bytes equal k_proj's");
+  }
+  if (names.vision > 0) {
+    load.warnings.push_back(std::to_string(names.vision) +
+                            " vision tensors: recognised, not run yet");
+  } else if (load.arch.has_vision) {
+    load.warnings.push_back("the config describes a vision tower, the checkpoint holds none of it");
+  }
+  for (const auto& t : load.tensors) {
+    load.source.push_back(files.data(*files.find(names.stored[t.name])));
+  }
+  return {};
+}
+
+Result<void*> take(Storage& storage, size_t bytes) {
+  auto ptr = storage.device.alloc(bytes);
+  if (ptr) storage.blocks.emplace_back(*ptr, bytes);
+  return ptr;
+}
+
+// Memory for the tensors that cannot stay in the map.
+Status place(Storage& storage, const std::string& dir, Loading& load) {
+  const bool host = storage.device.reads_host_memory();
+  int64_t need = 0;
+  for (size_t i = 0; i < load.tensors.size(); ++i) {
+    const bool aligned =
+        !load.source.empty() && reinterpret_cast<uintptr_t>(load.source[i]) % 2 == 0;
+    if (!host || !aligned) need += 2 * load.tensors[i].numel();
+  }
+  if (const int64_t have = available_host_bytes(); host && have >= 0 && need > have) {
+    return refuse(Code::kEnvironment, "load " + dir,
+                  "its tensors need " + std::to_string(need) + " bytes of memory; " +
+                      std::to_string(have) + " are available",
+                  "a smaller preset, a machine with more memory, or (for a virtual checkpoint) "
+                  "`samebits model new --materialize`, whose files are mapped and need none");
+  }
+  for (size_t i = 0; i < load.tensors.size(); ++i) {
+    const ExpectedTensor& t = load.tensors[i];
+    void* ptr = nullptr;
+    const bool aligned =
+        !load.source.empty() && reinterpret_cast<uintptr_t>(load.source[i]) % 2 == 0;
+    if (host && aligned) {
+      ptr = const_cast<unsigned char*>(load.source[i]);
+    } else {
+      auto block = take(storage, static_cast<size_t>(2 * t.numel()));
+      if (!block) {
+        Refusal r = std::move(block).error();
+        r.reasons.push_back("loading " + dir + " takes " + std::to_string(need) + " bytes in all");
+        return tl::unexpected(std::move(r));
+      }
+      ptr = *block;
+    }
+    load.views.push_back(
+        t.shape.size() == 1
+            ? make_view(ptr, Dtype::kBf16, {t.shape[0]}, storage.device.id())
+            : make_view(ptr, Dtype::kBf16, {t.shape[0], t.shape[1]}, storage.device.id()));
+  }
+  return {};
+}
+
+// Makes or copies and scans every piece of every tensor, in parallel.
+Status fill(Device& device, ThreadPool& pool, Loading& load) {
+  struct Piece {
+    size_t tensor;
+    int64_t first, count;
+  };
+  std::vector<Piece> pieces;
+  for (size_t i = 0; i < load.tensors.size(); ++i) {
+    const int64_t n = load.tensors[i].numel();
+    for (int64_t at = 0; at < n; at += kPiece) pieces.push_back({i, at, std::min(kPiece, n - at)});
+  }
+  std::vector<SyntheticTensor> makers;
+  if (load.source.empty()) {
+    for (const auto& t : load.tensors) makers.emplace_back(t, load.seed);
+  }
+  std::vector<TensorScan> scans(pieces.size());
+  std::mutex copying;  // devices take one copy at a time
+  SB_DO(pool.parallel_for(static_cast<int64_t>(pieces.size()), [&](int64_t n) {
+    const Piece& p = pieces[n];
+    char* to = static_cast<char*>(load.views[p.tensor].ptr) + 2 * p.first;
+    const bool in_map = !load.source.empty() && load.source[p.tensor] == load.views[p.tensor].ptr;
+    if (in_map || (load.source.empty() && device.reads_host_memory())) {
+      bf16* values = reinterpret_cast<bf16*>(to);
+      if (!in_map) makers[p.tensor].fill(values, p.first, p.count);
+      scans[n] = scan_bf16(values, p.first, p.count);
+      return;
+    }
+    std::vector<bf16> buffer(static_cast<size_t>(p.count));
+    if (load.source.empty()) {
+      makers[p.tensor].fill(buffer.data(), p.first, p.count);
+    } else {
+      std::memcpy(buffer.data(), load.source[p.tensor] + 2 * p.first, buffer.size() * 2);
+    }
+    scans[n] = scan_bf16(buffer.data(), p.first, p.count);
+    std::lock_guard lock(copying);
+    device.copy_in(to, buffer.data(), buffer.size() * 2);
+  }));
+  SB_DO(device.sync());
+  load.scans.resize(load.tensors.size());
+  for (size_t n = 0; n < pieces.size(); ++n) load.scans[pieces[n].tensor].merge(scans[n]);
+  return {};
+}
+
+Status judge(const std::string& dir, Loading& load) {
+  Refusal fault{Code::kBrokenData, "load " + dir, {}, "download or convert the checkpoint again"};
+  for (size_t i = 0; i < load.tensors.size(); ++i) {
+    const TensorScan& s = load.scans[i];
+    const std::string& name = load.tensors[i].name;
+    if (s.first_bad >= 0) {
+      fault.reasons.push_back("tensor " + name + " holds NaN or infinity, first at element " +
+                              std::to_string(s.first_bad));
+    } else if (widen(bf16{s.largest}) > kHugeWeight) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%g", static_cast<double>(widen(bf16{s.largest})));
+      load.warnings.push_back("tensor " + name + " holds a value of magnitude " + text +
+                              " at element " + std::to_string(s.largest_at) +
+                              "; trained weights are far smaller");
+    }
+  }
+  if (fault.reasons.empty()) return {};
+  return tl::unexpected(std::move(fault));
+}
+
+Weights assemble(const Loading& load) {
+  Weights w;
+  size_t at = 0;
+  auto next = [&] { return load.views[at++]; };
+  w.embed = w.head = next();
+  for (LayerType type : load.arch.layers) {  // the order of text_tensors
+    LayerWeights l;
+    l.input_norm = next();
+    l.q = next();
+    l.k = next();
+    if (type == LayerType::kSliding) l.v = next();
+    l.o = next();
+    l.q_norm = next();
+    l.k_norm = next();
+    l.post_attention_norm = next();
+    l.pre_ffn_norm = next();
+    l.gate = next();
+    l.up = next();
+    l.down = next();
+    l.post_ffn_norm = next();
+    l.layer_scalar = next();
+    w.layers.push_back(l);
+  }
+  w.final_norm = next();
+  SB_ASSERT(at == load.views.size(), "tensor table and weight structs disagree");
+  SB_ASSERT(w.head.ptr == w.embed.ptr, "the head must be the embedding");
+  return w;
+}
+
+void seal(const Loading& load, Model& model) {
+  for (size_t i = 0; i < load.tensors.size(); ++i) {
+    model.tensors.push_back(
+        {load.tensors[i].name, load.tensors[i].shape, load.scans[i].digest.hex()});
+  }
+  std::sort(model.tensors.begin(), model.tensors.end(),
+            [](const TensorRecord& a, const TensorRecord& b) { return a.name < b.name; });
+  model.weights_digest = weights_digest(model.tensors);
+  model.epoch = std::stoull(model.weights_digest.substr(0, 16), nullptr, 16);
+}
+
+}  // namespace
+
+std::string weights_digest(const std::vector<TensorRecord>& sorted) {
+  Sha256 sha;
+  for (const auto& t : sorted)
+    sha.update(t.name + " " + shape_text(t.shape) + " " + t.digest + "\n");
+  return sha.hex();
+}
+
+int64_t available_host_bytes() {
+  std::ostringstream all;  // not a map: files of /proc have no size
+  all << std::ifstream("/proc/meminfo").rdbuf();
+  const std::string text = all.str();
+  const size_t at = text.find("MemAvailable:");
+  if (at == std::string::npos) return -1;
+  return std::strtoll(text.c_str() + at + std::strlen("MemAvailable:"), nullptr, 10) * 1024;
+}
+
+Result<Architecture> load_architecture(const std::string& dir) {
+  const std::string path = dir + "/config.json";
+  if (!path_exists(path)) {
+    return refuse(Code::kUsage, "open the model folder " + dir,
+                  path_exists(dir) ? "it holds no config.json" : "there is no such folder",
+                  "the folder of a checkpoint, or `samebits model new " + dir + " --preset tiny`");
+  }
+  SB_TRY(text, read_text(path));
+  SB_TRY(arch, parse_config(text, path));
+  const std::string generation = dir + "/generation_config.json";
+  if (path_exists(generation)) {
+    SB_TRY(more, read_text(generation));
+    SB_DO(parse_generation_config(more, generation, arch));
+  }
+  return arch;
+}
+
+Result<Model> load_model(const std::string& dir, Device& device, ThreadPool& pool) {
+  Loading load;
+  SB_TRY(arch, load_architecture(dir));
+  load.arch = std::move(arch);
+  load.tensors = text_tensors(load.arch);
+  for (const auto& [key, value] : load.arch.unknown_keys) {
+    load.warnings.push_back("config key " + key + " = " + value.substr(0, 60) +
+                            " is not known; it is part of the fingerprint and has no effect");
+  }
+  SB_DO(check_tokenizer(dir, load.arch, load.warnings));
+
+  auto storage = std::make_shared<Storage>(device);
+  const std::string recipe = dir + "/" + kVirtualFile;
+  if (path_exists(recipe)) {
+    if (path_exists(dir + "/model.safetensors") ||
+        path_exists(dir + "/model.safetensors.index.json")) {
+      return refuse(Code::kBrokenData, "load " + dir,
+                    std::string("it holds both ") + kVirtualFile + " and safetensors files",
+                    "remove one of the two");
+    }
+    SB_TRY(text, read_text(recipe));
+    SB_TRY(seed, parse_virtual(text, recipe));
+    load.seed = seed;
+  } else {
+    SB_DO(map_files(dir, storage->files, load));
+  }
+  SB_DO(place(*storage, dir, load));
+  SB_DO(fill(device, pool, load));
+  SB_DO(judge(dir, load));
+
+  Model model;
+  seal(load, model);
+  model.weights = assemble(load);
+  model.arch_digest = fingerprint_digest(load.arch);
+  model.arch = std::move(load.arch);
+  model.storage = std::move(storage);
+  model.warnings = std::move(load.warnings);
+  return model;
+}
+
+}  // namespace sb
