@@ -15,17 +15,19 @@ all: bootstrap build/release/build.ninja  ## build everything (release)
 	cmake --build build/release -j$(JOBS)
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z -]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z -]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 	@echo "  Variables: JOBS=N, FULL=1 (long sweeps too), ARGS='…' for make demo"
 
 demo: bootstrap build/release/build.ninja  ## build the program and show what it does
 	cmake --build build/release -j$(JOBS) --target samebits
 	build/release/samebits demo $(ARGS)
 
-test: bootstrap-test build/release/build.ninja  ## build, cheap checks, all tests but the long sweeps
+test: bootstrap-test build/release/build.ninja  ## build, cheap checks, the tests
 	cmake --build build/release -j$(JOBS)
-	$(MAKE) --no-print-directory check-fast
-	tools/run_tests.sh build/release $(CTEST)
+	@$(MAKE) --no-print-directory check-fast; checks=$$?; \
+	tools/run_tests.sh build/release $(CTEST); tests=$$?; \
+	[ $$checks -eq 0 ] || echo "a check FAILED, see above the tests"; \
+	exit $$((checks || tests))
 
 test-full:  ## the whole suite with its long sweeps, then again under the sanitizers
 	$(MAKE) test FULL=1
@@ -33,14 +35,16 @@ test-full:  ## the whole suite with its long sweeps, then again under the saniti
 
 check: bootstrap-check check-fast check-format check-tidy  ## format, lint and every cheap check
 
-check-fast: build/release/build.ninja  ## layers, flags, bit tests, text, docs; and that these can fail
-	python3 tools/test_checks.py
-	python3 tools/check_layers.py
-	python3 tools/check_flags.py build/release
-	python3 tools/check_bit_tests.py
-	python3 tools/check_text.py
-	python3 tools/check_docs.py --program build/release/samebits
-	python3 tools/status.py --check
+check-fast: build/release/build.ninja  ## layers, flags, bit tests, text, docs
+	@failed=0; \
+	python3 tools/test_checks.py || failed=1; \
+	python3 tools/check_layers.py || failed=1; \
+	python3 tools/check_flags.py build/release || failed=1; \
+	python3 tools/check_bit_tests.py || failed=1; \
+	python3 tools/check_text.py || failed=1; \
+	python3 tools/check_docs.py --program build/release/samebits || failed=1; \
+	python3 tools/status.py --check || failed=1; \
+	exit $$failed
 
 check-format: bootstrap-check  ## clang-format, without changing files
 	$(SOURCES) | xargs -0 clang-format-19 --dry-run -Werror

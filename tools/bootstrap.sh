@@ -21,7 +21,8 @@ esac
 missing() {
   local package
   for package in "$@"; do
-    dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+      echo "$package"
   done
 }
 
@@ -29,7 +30,10 @@ updated=no
 install() {
   local run=()
   if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "bootstrap: not root, and sudo is not installed" >&2; return 1; }
+    if ! command -v sudo >/dev/null; then
+      echo "bootstrap: not root, and sudo is not installed" >&2
+      return 1
+    fi
     run=(sudo -n)
   fi
   echo "installing: $*"
@@ -50,12 +54,12 @@ fi
 mapfile -t need < <(missing "${required[@]}")
 if [ "${#need[@]}" -gt 0 ] && ! install "${need[@]}"; then
   echo "bootstrap: could not install: ${need[*]}" >&2
-  echo "bootstrap: this needs root (or sudo without a password) and Debian's package network; or" >&2
-  echo "bootstrap: install them yourself: apt-get install ${need[*]}" >&2
+  echo "bootstrap: this needs root (or sudo without a password) and the network;" >&2
+  echo "bootstrap: or install them yourself: apt-get install ${need[*]}" >&2
   exit 7
 fi
 
 mapfile -t want < <(missing "${optional[@]}")
 if [ "${#want[@]}" -gt 0 ] && ! install "${want[@]}"; then
-  echo "bootstrap: could not install: ${want[*]}; going on, the HIP compile test will be skipped" >&2
+  echo "bootstrap: could not install: ${want[*]}; the HIP compile test will be skipped" >&2
 fi

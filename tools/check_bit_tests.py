@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Fails on a float tolerance in a test. Bits are compared as integers; where a comparison with another
-reference needs a tolerance, the line or the one above it says which: `// tolerance: <reference>`."""
+"""Fails on a float tolerance in a test. Bits are compared as integers; where a comparison with
+another reference needs a tolerance, the line or the one above it says which:
+`// tolerance: <reference>`."""
 import pathlib
 import re
 import sys
@@ -23,8 +24,8 @@ def check(root):
         before = ""
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if TOLERANCE.search(line) and not WAIVER.search(line) and not WAIVER.search(before):
-                problems.append(f"{path.relative_to(root)}:{number}: float tolerance; compare bits, or "
-                                "name the reference: // tolerance: <reference>")
+                problems.append(f"{path.relative_to(root)}:{number}: float tolerance; compare bits, "
+                                "or name the reference: // tolerance: <reference>")
             before = line
     if not files:
         problems.append(f"{root}: no test file found, so nothing was checked")

@@ -10,7 +10,8 @@ import sys
 FORBIDDEN = re.compile(
     r"^(-Ofast|-ffast-math|-funsafe-math-optimizations|-fassociative-math|-freciprocal-math"
     r"|-ffinite-math-only|-fno-signed-zeros|-frounding-math|-fcx-limited-range|-ffp-model=.*"
-    r"|-fsingle-precision-constant|-mfpmath=.*|-mdaz-ftz|-mfma-contract.*|-fdenormal-fp-math=(?!ieee).*"
+    r"|-fsingle-precision-constant|-mfpmath=.*|-mdaz-ftz|-mfma-contract.*"
+    r"|-fdenormal-fp-math=(?!ieee).*"
     r"|-f(cuda|gpu)-flush-denormals-to-zero|-fgpu-approx-transcendentals"
     r"|-fcuda-approx-transcendentals|--?use_fast_math|--?extra-device-vectorization)$")
 # Option → the value that must be the last one given.
@@ -23,8 +24,8 @@ def arguments(entry):
     # nvcc hands host flags on as -Xcompiler=a,b; they count as well.
     flat = []
     for arg in args:
-        flat += arg.split("=", 1)[1].split(",") if arg.startswith(("-Xcompiler=", "--compiler-options=")) \
-            else [arg]
+        for_host = arg.startswith(("-Xcompiler=", "--compiler-options="))
+        flat += arg.split("=", 1)[1].split(",") if for_host else [arg]
     return flat
 
 
@@ -67,7 +68,8 @@ def check(build):
     ninja = build / "build.ninja"
     for line in ninja.read_text().splitlines() if ninja.is_file() else []:
         if re.match(r"\s*(LINK_)?(FLAGS|LIBRARIES) =", line):
-            problems += [f"{ninja}: a build step has {a}" for a in line.split() if FORBIDDEN.match(a)]
+            problems += [f"{ninja}: a build step has {arg}" for arg in line.split()
+                         if FORBIDDEN.match(arg)]
     return sorted(set(problems)), f"{len(entries)} objects"
 
 

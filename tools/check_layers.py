@@ -19,8 +19,8 @@ def check(root):
         name = path.relative_to(root)
         folder = path.relative_to(source).parts[0]
         if folder not in LAYERS:
-            problems.append(f"{name}: '{folder}' is no known layer; LAYERS in tools/check_layers.py "
-                            "lists them in order")
+            problems.append(f"{name}: '{folder}' is no known layer; LAYERS in "
+                            "tools/check_layers.py lists them in order")
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             match = INCLUDE.match(line)
@@ -32,8 +32,8 @@ def check(root):
             elif parts[1] not in LAYERS:
                 problems.append(f"{name}:{number}: includes the unknown layer '{parts[1]}'")
             elif LAYERS.index(parts[1]) > LAYERS.index(folder):
-                problems.append(f"{name}:{number}: {folder}/ must not know {parts[1]}/, which comes "
-                                "after it; move the code down or the caller up")
+                problems.append(f"{name}:{number}: {folder}/ must not know {parts[1]}/, which "
+                                "comes after it; move the code down or the caller up")
     if scanned == 0:
         problems.append(f"{source}: no source file found, so nothing was checked")
     return problems, f"{scanned} files"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks every tracked file: UTF-8, LF, final newline, no trailing blanks, no paths of one machine, no
-notes to self, no large file; and that each source file says on top what it is."""
+"""Checks every tracked file: UTF-8, LF, final newline, no trailing blanks, no paths of one machine,
+no notes to self, no large file; and that each source file says on top what it is."""
 import pathlib
 import re
 import subprocess
@@ -52,7 +52,8 @@ def problems_of(name, data):
 
 
 def tracked(root):
-    out = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], check=True, capture_output=True)
+    command = ["git", "-C", str(root), "ls-files", "-z"]
+    out = subprocess.run(command, check=True, capture_output=True)
     return [n for n in out.stdout.decode().split("\0") if n]
 
 

@@ -15,8 +15,8 @@ def main():
         sys.exit(f"{build}: no coverage data; run `make coverage`")
     hit = collections.defaultdict(dict)  # file → line → ran
     for start in range(0, len(data), 50):
-        out = subprocess.run(["gcov", "--json-format", "--stdout", *data[start:start + 50]], cwd=build,
-                             check=True, capture_output=True, text=True).stdout
+        command = ["gcov", "--json-format", "--stdout", *data[start:start + 50]]
+        out = subprocess.run(command, cwd=build, check=True, capture_output=True, text=True).stdout
         for text in filter(None, out.splitlines()):
             for entry in json.loads(text)["files"]:
                 path = (build / entry["file"]).resolve()
@@ -24,7 +24,8 @@ def main():
                     continue
                 lines = hit[str(path.relative_to(root / "src" / "samebits"))]
                 for line in entry["lines"]:
-                    lines[line["line_number"]] = lines.get(line["line_number"], False) or line["count"] > 0
+                    number = line["line_number"]
+                    lines[number] = lines.get(number, False) or line["count"] > 0
     folders = collections.Counter(), collections.Counter()
     for name in sorted(hit):
         ran, total = sum(hit[name].values()), len(hit[name])

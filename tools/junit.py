@@ -1,10 +1,11 @@
-"""Reads the junit.xml that ctest writes: {test name: "passed" | "failed" | "skipped"}."""
+"""Reads the junit.xml that ctest writes."""
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree as ET
 
 
-def read(path):
+def _cases(path):
     path = pathlib.Path(path)
     if not path.is_file():
         sys.exit(f"{path}: no such file; run `make test` first")
@@ -12,8 +13,13 @@ def read(path):
         root = ET.parse(path).getroot()
     except ET.ParseError as error:
         sys.exit(f"{path}: not a junit.xml ({error}); run `make test` again")
+    return root.iter("testcase")
+
+
+def read(path):
+    """{test name: "passed" | "failed" | "skipped"}"""
     results = {}
-    for case in root.iter("testcase"):
+    for case in _cases(path):
         if case.find("failure") is not None or case.get("status") == "fail":
             result = "failed"
         elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
@@ -24,3 +30,13 @@ def read(path):
         if results.get(case.get("name")) != "failed":
             results[case.get("name")] = result
     return results
+
+
+def skip_reasons(path):
+    """{test name: what a skipped GoogleTest case says about it}"""
+    reasons = {}
+    for case in _cases(path):
+        output = case.findtext("system-out") or ""
+        if match := re.search(r": Skipped\n(.*?)\n*\[  SKIPPED", output, re.DOTALL):
+            reasons[case.get("name")] = " ".join(match[1].split())
+    return reasons

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Plants one violation after another and requires that each check finds it: a check that cannot fail
-proves nothing."""
+"""Plants one violation after another and requires that each check finds it: a check that cannot
+fail proves nothing."""
 import contextlib
 import io
 import json
@@ -48,7 +48,8 @@ class Layers(Tree):
         return check_layers.check(self.root)[0]
 
     def test_forward_is_fine(self):
-        self.put("src/samebits/ops/a.cc", '#include "samebits/ops/a.h"\n#include "samebits/base/b.h"\n')
+        self.put("src/samebits/ops/a.cc",
+                 '#include "samebits/ops/a.h"\n#include "samebits/base/b.h"\n')
         self.assertEqual(self.check(), [])
 
     def test_arrow_back(self):
@@ -69,8 +70,8 @@ class Layers(Tree):
 
 class Flags(Tree):
     def check(self, command, file="/r/src/samebits/base/a.cc"):
-        entries = [{"directory": "/", "file": file, "command": command.format(f=file)}] if command else []
-        self.put("compile_commands.json", json.dumps(entries))
+        entry = {"directory": "/", "file": file, "command": command.format(f=file)}
+        self.put("compile_commands.json", json.dumps([entry] if command else []))
         return check_flags.check(self.root)[0]
 
     def test_strict_is_fine(self):
@@ -108,8 +109,8 @@ class BitTests(Tree):
         return check_bit_tests.check(self.root)[0]
 
     def test_tolerances(self):
-        for text in ("EXPECT_NEAR(a, b, 1e-3);", "ASSERT_FLOAT_EQ(a, b);", "EXPECT_DOUBLE_EQ(a, b);",
-                     "EXPECT_TRUE(std::fabs(a - b) < 1e-3);", "EXPECT_LT(std::abs(a - b), 1e-3);",
+        for text in ("EXPECT_NEAR(a, b, 1e-3);", "ASSERT_FLOAT_EQ(a, b);",
+                     "EXPECT_DOUBLE_EQ(a, b);", "EXPECT_TRUE(std::fabs(a - b) < 1e-3);", "EXPECT_LT(std::abs(a - b), 1e-3);",
                      "EXPECT_THAT(a, FloatEq(b));"):
             self.one(self.check(text + "\n"), "a_test.cc:1", "float tolerance")
 
@@ -133,7 +134,8 @@ class Text(Tree):
         return check_text.check(self.root)[0]
 
     def test_clean(self):
-        self.assertEqual(self.check("src/samebits/base/a.h", "// What it is: Σ.\n#pragma once\n"), [])
+        text = "// What it is: Σ.\n#pragma once\n"
+        self.assertEqual(self.check("src/samebits/base/a.h", text), [])
 
     def test_own_header_first_is_fine(self):
         self.assertEqual(self.check("src/samebits/base/a.cc", '#include "samebits/base/a.h"\n'), [])
@@ -177,14 +179,15 @@ class Docs(Tree):
         return check_docs.check(self.root, program)[0]
 
     def program(self):
-        path = self.put("samebits", '#!/bin/sh\ncase "$1" in\nmodel) printf "Options:\\n  --json\\n\\n'
-                        'Subcommands:\\n  show  x\\n";;\n*) printf "Options:\\n  --help\\n\\n'
+        path = self.put("samebits", '#!/bin/sh\ncase "$1" in\n'
+                        'model) printf "Options:\\n  --json\\n\\nSubcommands:\\n  show  x\\n";;\n*) printf "Options:\\n  --help\\n\\n'
                         'Subcommands:\\n  model  x\\n  demo  y\\n";;\nesac\n')
         path.chmod(0o755)
         return check_docs.Program(path)
 
     def test_links(self):
-        self.assertEqual(self.check("# One two\n[r](../README.md) [a](#one-two) [w](https://x.y)\n"), [])
+        good = "# One two\n[r](../README.md) [a](#one-two) [w](https://x.y)\n"
+        self.assertEqual(self.check(good), [])
         self.one(self.check("[r](missing.md)\n"), "a.md:1", "leads nowhere")
         self.one(self.check("# One\n[r](#two)\n"), "no heading #two")
 
@@ -198,7 +201,8 @@ class Docs(Tree):
 
     def test_commands(self):
         def run(line):
-            return self.check(f"```console\n$ samebits {line}\nsamebits nonsense\n```\n", self.program())
+            text = f"```console\n$ samebits {line}\nsamebits nonsense\n```\n"
+            return self.check(text, self.program())
         self.assertEqual(run("model show DIR --json"), [])
         self.one(run("modle show DIR"), "a.md:2", "'modle' is no subcommand")
         self.one(run("model show DIR --jsom"), "no option --jsom")
@@ -213,8 +217,9 @@ class Status(Tree):
 
     def test_cells(self):
         results = junit.read(self.put("junit.xml", self.JUNIT))
-        states = [status.cell(p, results)[0] for p in (["^A"], ["^B"], ["^C"], ["^D"], [], None)]
-        self.assertEqual(states, ["failing", "done", "not run", "not run", "not started", "not started"])
+        for patterns, state in ((["^A"], "failing"), (["^B"], "done"), (["^C"], "not run"),
+                                (["^D"], "not run"), ([], "not started"), (None, "not started")):
+            self.assertEqual(status.cell(patterns, results)[0], state)
 
     def test_committed_page(self):
         results = junit.read(self.put("junit.xml", self.JUNIT))

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace sb {
 namespace {
 
@@ -47,6 +49,17 @@ TEST(Refusal, SaysWhatWhyAndWhatWouldWork) {
   const Refusal r = refuse(Code::kRefused, "run x", "because y", "try z").value();
   EXPECT_EQ(r.code, Code::kRefused);
   EXPECT_EQ(r.text(), "refused: run x\n  why:   because y\n  try:   try z");
+}
+
+TEST(Refusal, EveryCodeHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (Code code : {Code::kEqual, Code::kDrift, Code::kNotComparable, Code::kWeightsDiffer,
+                    Code::kSemanticsDiffer, Code::kRefused, Code::kBrokenData, Code::kEnvironment,
+                    Code::kUsage, Code::kInterrupted}) {
+    EXPECT_STRNE(code_name(code), "unknown");
+    names.insert(code_name(code));
+  }
+  EXPECT_EQ(names.size(), 10u);
 }
 
 Result<int> half(int x) {
