@@ -1,0 +1,22 @@
+# Tests that are not GoogleTest cases, and libraries that one test program alone needs.
+if(SB_BUILD_TESTS)
+  if(TARGET sb_arith_test)
+    target_link_libraries(sb_arith_test PRIVATE mpfr gmp)
+  endif()
+
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(portable ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/compile_portable.py)
+  set(portable_work --work ${CMAKE_BINARY_DIR}/portable_compile)
+  add_test(NAME PortableCompile.scan
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/scan_ptx_test.py)
+  add_test(NAME PortableCompile.gxx COMMAND ${portable} gxx ${portable_work}/gxx)
+  if(SB_COMPILE_CUDA)
+    add_test(NAME PortableCompile.cuda COMMAND ${portable} cuda ${portable_work}/cuda)
+    # A missing compiler is shown as a skipped test, never as a passed one.
+    set_tests_properties(PortableCompile.cuda PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
+  if(SB_COMPILE_HIP)
+    add_test(NAME PortableCompile.hip COMMAND ${portable} hip ${portable_work}/hip)
+    set_tests_properties(PortableCompile.hip PROPERTIES SKIP_RETURN_CODE 77)
+  endif()
+endif()
