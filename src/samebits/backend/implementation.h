@@ -17,9 +17,9 @@ inline constexpr uint8_t kAllProfiles = 0b111;
 
 template <class Args>
 struct Implementation {
-  const char* id;        // "cpu.rmsnorm.row.v1"
+  const char* id;  // "cpu.rmsnorm.row.v1"
   ContractId contract;
-  uint8_t profiles;      // bits of profile_bit
+  uint8_t profiles;  // bits of profile_bit
   DeviceId::Kind device;
   const char* arch;      // "x86-64/any" …
   const char* schedule;  // how work is cut; never changes bits

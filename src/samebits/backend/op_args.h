@@ -18,13 +18,13 @@ enum class Deviation : uint8_t {
   kNone,
   kEmbedScaleUnrounded,  // √hidden in fp32
   kSoftcapMissing,
-  kSoftcapBf16,        // softcap computed and kept in bf16
-  kWindowMinusOne,     // one key fewer
-  kWindowPlusOne,      // one key more
-  kScalarDropped,      // layer_scalar read as 1
-  kLeafOrder,          // leaves of a GEMM added left to right
-  kKeyLeak,            // packed rows: key 0 is read one row early, from the sequence before
-  kDropLastBlock,      // one query alone: its last block of keys is skipped if another one is left
+  kSoftcapBf16,     // softcap computed and kept in bf16
+  kWindowMinusOne,  // one key fewer
+  kWindowPlusOne,   // one key more
+  kScalarDropped,   // layer_scalar read as 1
+  kLeafOrder,       // leaves of a GEMM added left to right
+  kKeyLeak,         // packed rows: key 0 is read one row early, from the sequence before
+  kDropLastBlock,   // one query alone: its last block of keys is skipped if another one is left
 };
 
 struct EmbedArgs {
@@ -48,19 +48,19 @@ struct WeightView {
 };
 
 struct GemmArgs {
-  View x;                           // bf16 [T, K]
-  int count = 0;                    // weights used, 1 to 3
-  std::array<WeightView, 3> w{};    // all with this K
-  std::array<View, 3> out{};        // bf16 [T, N]
-  std::array<View, 3> acc{};        // f32 [T, N] or empty
+  View x;                         // bf16 [T, K]
+  int count = 0;                  // weights used, 1 to 3
+  std::array<WeightView, 3> w{};  // all with this K
+  std::array<View, 3> out{};      // bf16 [T, N]
+  std::array<View, 3> acc{};      // f32 [T, N] or empty
 };
 
 // One rank's subtree of an 8-leaf GEMM: fp32, not rounded.
 struct GemmPartialArgs {
-  View x;         // bf16 [T, K of this rank]
-  WeightView w;   // its columns
-  int leaves = 1; // leaves in this subtree: 8 / ranks, or 1 when K has one leaf
-  View partial;   // f32 [T, N]
+  View x;          // bf16 [T, K of this rank]
+  WeightView w;    // its columns
+  int leaves = 1;  // leaves in this subtree: 8 / ranks, or 1 when K has one leaf
+  View partial;    // f32 [T, N]
   Deviation deviation = Deviation::kNone;
 };
 
@@ -78,8 +78,8 @@ struct RopeArgs {
 };
 
 struct KvWriteArgs {
-  View k, v;    // bf16 [T, G, D]
-  View slot;    // i32 [T]: page · page_size + offset; < 0 is skipped
+  View k, v;  // bf16 [T, G, D]
+  View slot;  // i32 [T]: page · page_size + offset; < 0 is skipped
   KvView kv;
 };
 
@@ -113,17 +113,17 @@ struct GeluMulArgs {
 
 // One rank's vocabulary shards: tiles to (m, S) per shard, and c of the target where it owns it.
 struct HeadArgs {
-  View z;                 // bf16 [R, H]
-  WeightView w;           // rows [vocab_begin, vocab_begin + n) of the tied weight
-  int64_t vocab = 0;      // V of the whole model
+  View z;             // bf16 [R, H]
+  WeightView w;       // rows [vocab_begin, vocab_begin + n) of the tied weight
+  int64_t vocab = 0;  // V of the whole model
   int64_t vocab_begin = 0;
   int shard_begin = 0, shards = 8;  // this rank's part of the 8 shards
-  View target;            // i32 [R]; < 0: none
-  View suppress;          // u8 [V], 1 = suppressed; or empty
+  View target;                      // i32 [R]; < 0: none
+  View suppress;                    // u8 [V], 1 = suppressed; or empty
   float softcap = 30.0f, temperature = 1.0f;
-  View shard_ms;          // f32 [R, shards, 2]
-  View c_target;          // f32 [R]; written where this rank owns the target
-  View logit, capped;     // f32 [R, n] or empty: z, and c before the temperature
+  View shard_ms;       // f32 [R, shards, 2]
+  View c_target;       // f32 [R]; written where this rank owns the target
+  View logit, capped;  // f32 [R, n] or empty: z, and c before the temperature
   Deviation deviation = Deviation::kNone;
 };
 
@@ -135,17 +135,17 @@ struct HeadFinishArgs {
 };
 
 struct SampleArgs {
-  View capped;          // f32 [R, n]: c before the temperature, of ids from vocab_begin
+  View capped;  // f32 [R, n]: c before the temperature, of ids from vocab_begin
   int64_t vocab_begin = 0;
-  View suppress;        // u8 [V] or empty
-  View row_hash;        // u64 [R]: xxh64 of the row's id
-  View position;        // i32 [R]: of the token being drawn
+  View suppress;  // u8 [V] or empty
+  View row_hash;  // u64 [R]: xxh64 of the row's id
+  View position;  // i32 [R]: of the token being drawn
   float temperature = 1.0f;
   uint64_t seed = 0;
   bool greedy = false;
-  View best;            // f32 [R]: score of the drawn id, for ranks to choose by
-  View token;           // i32 [R]
-  View c_token;         // f32 [R]: c/T of the drawn id
+  View best;     // f32 [R]: score of the drawn id, for ranks to choose by
+  View token;    // i32 [R]
+  View c_token;  // f32 [R]: c/T of the drawn id
 };
 
 // out[r] = x[index[r]]: the rows whose logits are needed.
@@ -157,10 +157,10 @@ struct GatherArgs {
 
 // Row digests of a value, for traces: base/digest.h, index = column_begin + column.
 struct DigestArgs {
-  View x;             // bf16 or f32 [T, W], rows contiguous
+  View x;  // bf16 or f32 [T, W], rows contiguous
   int64_t column_begin = 0;
-  View digest;        // u64 [T]
-  View non_finite;    // u8 [T]
+  View digest;      // u64 [T]
+  View non_finite;  // u8 [T]
 };
 
 }  // namespace sb

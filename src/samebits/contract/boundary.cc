@@ -5,6 +5,7 @@
 namespace sb {
 namespace {
 
+// clang-format off
 constexpr const char* kNames[kNumTaps] = {
     "embed",
     "attn.norm",
@@ -16,6 +17,7 @@ constexpr const char* kNames[kNumTaps] = {
     "out",
     "final_norm", "head.logit", "head.softcap", "head.lse", "logp",
 };
+// clang-format on
 
 }  // namespace
 
@@ -28,6 +30,7 @@ std::string boundary_name(Boundary b) {
 }
 
 std::optional<Boundary> parse_boundary(std::string_view name) {
+  const std::string_view whole = name;
   Boundary b;
   constexpr std::string_view kPrefix = "layers.";
   if (name.starts_with(kPrefix)) {
@@ -40,6 +43,8 @@ std::optional<Boundary> parse_boundary(std::string_view name) {
   for (int t = 0; t < kNumTaps; ++t) {
     if (name == kNames[t] && is_layer_tap(Tap(t)) == (b.layer >= 0)) {
       b.tap = Tap(t);
+      // One spelling each: "layers.01.out" and "layers.-0.out" are no names.
+      if (boundary_name(b) != whole) return {};
       return b;
     }
   }

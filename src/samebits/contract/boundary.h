@@ -1,5 +1,6 @@
-// Boundaries: the named tensors between two operators, where bits are compared. This is the one list
-// of their names and of their causal order; traces, comparisons, faults and records all use it.
+// Boundaries: the named tensors between two operators, where bits are compared. This is the one
+// list of their names and of their causal order; traces, comparisons, faults and records all use
+// it.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@ namespace sb {
 
 // In causal order within a layer. A value whose name ends in Acc is the fp32 result before rounding
 // (".acc"): bf16 hides most order errors, so operators are accepted on these bits too.
+// clang-format off
 enum class Tap : uint8_t {
   kEmbed,
   kAttnNorm,
@@ -25,6 +27,7 @@ enum class Tap : uint8_t {
   kLayerOut,
   kFinalNorm, kHeadLogit, kHeadSoftcap, kHeadLse, kLogp,
 };
+// clang-format on
 inline constexpr int kNumTaps = static_cast<int>(Tap::kLogp) + 1;
 
 struct Boundary {

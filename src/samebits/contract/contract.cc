@@ -17,11 +17,15 @@ class Canonical {
     return *this;
   }
   Canonical& add(const std::string& key, int v) { return add(key, std::to_string(v)); }
-  Canonical& add(const std::string& key, bool v) { return add(key, std::string(v ? "true" : "false")); }
+  Canonical& add(const std::string& key, bool v) {
+    return add(key, std::string(v ? "true" : "false"));
+  }
   Canonical& bits(const std::string& key, uint32_t v) {
     return add(key, "\"0x" + hex64(v).substr(8) + "\"");
   }
-  Canonical& text(const std::string& key, const std::string& v) { return add(key, "\"" + v + "\""); }
+  Canonical& text(const std::string& key, const std::string& v) {
+    return add(key, "\"" + v + "\"");
+  }
   std::string str() const { return text_ + "}"; }
 
  private:
@@ -84,8 +88,8 @@ std::vector<Contract> build() {
                          .text("tree", tree_name(kRmsNormRule.tree))
                          .text("weight", "w, not 1+w")
                          .str()));
-  all.push_back(gemm(ContractId::kGemm, "gemm", kGemmRule,
-                     "y = R(chain of matrix steps over K from +0)"));
+  all.push_back(
+      gemm(ContractId::kGemm, "gemm", kGemmRule, "y = R(chain of matrix steps over K from +0)"));
   all.push_back(gemm(ContractId::kGemmTree, "gemm_tree", kGemmTreeRule,
                      "8 leaves of K/8, each a chain from +0; "
                      "y = R(((0+1)+(2+3))+((4+5)+(6+7))); one leaf if K mod 128 != 0"));
@@ -96,30 +100,33 @@ std::vector<Contract> build() {
                          .text("inv_freq", "RN32(theta^(-2i/D))")
                          .text("table", "sin and cos in double, rounded once to fp32")
                          .str()));
-  all.push_back(make(ContractId::kKvWrite, "kv_write", kKvWriteRule.version,
-                     "cache[slot] = k, v", Canonical().text("dtype", "bf16").str()));
-  all.push_back(attention(ContractId::kAttentionSliding, "attention_sliding",
-                          kSlidingAttentionRule, "i-W < j <= i"));
+  all.push_back(make(ContractId::kKvWrite, "kv_write", kKvWriteRule.version, "cache[slot] = k, v",
+                     Canonical().text("dtype", "bf16").str()));
+  all.push_back(attention(ContractId::kAttentionSliding, "attention_sliding", kSlidingAttentionRule,
+                          "i-W < j <= i"));
   all.push_back(
       attention(ContractId::kAttentionGlobal, "attention_global", kGlobalAttentionRule, "j <= i"));
   all.push_back(make(ContractId::kResidual, "residual", kResidualRule.version, "h = R(x + p)",
                      Canonical().text("stream", "bf16").str()));
   all.push_back(make(ContractId::kLayerScale, "layer_scale", kLayerScaleRule.version,
                      "y = R(x * s)", Canonical().text("scalar", "bf16 buffer").str()));
-  all.push_back(make(ContractId::kGeluMul, "gelu_mul", kGeluMulRule.version,
-                     "u2 = (x*x)*x; t = k0*fma(k1,u2,x); g = x/(1+exp(-2t)); y = R(R(g)*up)",
-                     Canonical().bits("k0", kGeluMulRule.k0_bits).bits("k1", kGeluMulRule.k1_bits).str()));
-  all.push_back(make(ContractId::kHead, "head", kHeadRule.version,
-                     "c = cap*tanh(z/cap)/T; tiles (m,S) merged in pairs; "
-                     "logp = (c_y - m) - log S",
-                     Canonical()
-                         .text("logit", "f32, never bf16")
-                         .text("merge", "M = max; S = SA*exp(mA-M) + SB*exp(mB-M); empty side: other")
-                         .add("shards", kHeadRule.shards)
-                         .add("step_k", kHeadRule.step_k)
-                         .add("tile", kHeadRule.tile)
-                         .text("tile_sum", tree_name(kHeadRule.tile_sum))
-                         .str()));
+  all.push_back(
+      make(ContractId::kGeluMul, "gelu_mul", kGeluMulRule.version,
+           "u2 = (x*x)*x; t = k0*fma(k1,u2,x); g = x/(1+exp(-2t)); y = R(R(g)*up)",
+           Canonical().bits("k0", kGeluMulRule.k0_bits).bits("k1", kGeluMulRule.k1_bits).str()));
+  all.push_back(
+      make(ContractId::kHead, "head", kHeadRule.version,
+           "c = cap*tanh(z/cap)/T; tiles (m,S) merged in pairs; "
+           "logp = (c_y - m) - log S",
+           Canonical()
+               .text("logit", "f32, never bf16")
+               .text("max", "max c + 0, so that a zero maximum is +0")
+               .text("merge", "M = max; S = SA*exp(mA-M) + SB*exp(mB-M); empty side: other")
+               .add("shards", kHeadRule.shards)
+               .add("step_k", kHeadRule.step_k)
+               .add("tile", kHeadRule.tile)
+               .text("tile_sum", tree_name(kHeadRule.tile_sum))
+               .str()));
   all.push_back(make(ContractId::kSample, "sample", kSampleRule.version,
                      "argmax of c/T - log(-log u), lowest id on ties; greedy: largest c",
                      Canonical()

@@ -1,5 +1,6 @@
 // The registry of contracts: one entry per rule, with an ID, a canonical JSON text made from the
-// rule's value, and its SHA-256 digest. Records, score files and `samebits contract` read it here.
+// rule's value, and a SHA-256 digest of all that. Records, score files and `samebits contract` read
+// it here.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,19 @@
 namespace sb {
 
 enum class ContractId : uint8_t {
-  kEmbed, kRmsNorm, kGemm, kGemmTree, kRope, kKvWrite, kAttentionSliding, kAttentionGlobal,
-  kResidual, kLayerScale, kGeluMul, kHead, kSample,
+  kEmbed,
+  kRmsNorm,
+  kGemm,
+  kGemmTree,
+  kRope,
+  kKvWrite,
+  kAttentionSliding,
+  kAttentionGlobal,
+  kResidual,
+  kLayerScale,
+  kGeluMul,
+  kHead,
+  kSample,
 };
 inline constexpr int kNumContracts = static_cast<int>(ContractId::kSample) + 1;
 
@@ -21,7 +33,7 @@ struct Contract {
   std::string name;     // "rmsnorm.v1"
   std::string formula;  // one line a person reads
   std::string json;     // canonical: sorted keys, no spaces
-  std::string digest;   // SHA-256 hex of json
+  std::string digest;   // SHA-256 hex of name, formula and json
 };
 
 const Contract& contract(ContractId id);

@@ -1,5 +1,6 @@
-// Shape of the vocabulary tree: 8 shards of n tiles of 256 columns, n the smallest power of two that
-// covers the vocabulary. Columns at and beyond V do not exist ("phantom" columns change no bit).
+// Shape of the vocabulary tree: 8 shards of n tiles of 256 columns, n the smallest power of two
+// that covers the vocabulary. Columns at and beyond V do not exist ("phantom" columns change no
+// bit).
 #pragma once
 
 #include <algorithm>

@@ -1,9 +1,10 @@
-// The rules: what each operator computes, as constexpr values. An implementation takes its rule as a
-// template argument, and the text that `samebits contract show` prints is made from the same value,
-// so oracle, kernel and documentation cannot drift apart. A rule is compile time; shapes are run time.
+// The rules: what each operator computes, as constexpr values. An implementation takes its rule as
+// a template argument, and the text that `samebits contract show` prints is made from the same
+// value, so oracle, kernel and documentation cannot drift apart. A rule is compile time; shapes are
+// run time.
 //
-// R(·) is fp32 → bf16, nearest even. Unless `fma` is written, every product, sum and division rounds
-// on its own in fp32.
+// R(·) is fp32 → bf16, nearest even. Unless `fma` is written, every product, sum and division
+// rounds on its own in fp32.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,8 @@ struct KvWriteRule {
   int version = 1;
 };
 
-// See docs/contract.md, "Attention": blocks of keys at absolute multiples of block_keys, E2 softmax.
+// See docs/contract.md, "Attention": blocks of keys at absolute multiples of block_keys, E2
+// softmax.
 struct AttentionRule {
   int version = 1;
   int block_keys = 64;
@@ -77,8 +79,8 @@ struct GeluMulRule {
   uint32_t k1_bits = 0x3d372713;  // 0.044715
 };
 
-// c = cap·tanh(z/cap), c/T once; tiles of `tile` columns give (m, S), merged in pairs up to `shards`
-// shards and beyond; logp = (c_y − m) − log S.
+// c = cap·tanh(z/cap), c/T once; tiles of `tile` columns give (m, S), merged in pairs up to
+// `shards` shards and beyond; logp = (c_y − m) − log S.
 struct HeadRule {
   int version = 1;
   int step_k = 16;
@@ -95,8 +97,8 @@ struct SampleRule {
 
 inline constexpr EmbedRule kEmbedRule{};
 inline constexpr RmsNormRule kRmsNormRule{};
-inline constexpr GemmRule kGemmRule{};                  // q, k, v, gate, up
-inline constexpr GemmRule kGemmTreeRule{.leaves = 8};   // o, down
+inline constexpr GemmRule kGemmRule{};                 // q, k, v, gate, up
+inline constexpr GemmRule kGemmTreeRule{.leaves = 8};  // o, down
 inline constexpr RopeRule kRopeRule{};
 inline constexpr KvWriteRule kKvWriteRule{};
 inline constexpr AttentionRule kSlidingAttentionRule{};

@@ -12,9 +12,9 @@ Status attention(Ctx& ctx, const Site& site, const AttentionArgs& a) {
             .view("q", a.q, Dtype::kBf16, {rows, heads, width})
             .view("pos", a.pos, Dtype::kI32, {rows})
             .view("seq", a.seq, Dtype::kI32, {rows})
-            .view("out", a.out, Dtype::kBf16, {rows, heads, width})
-            .optional("acc", a.acc, Dtype::kF32, {rows, heads, width})
-            .optional("lse", a.lse, Dtype::kF32, {rows, heads})
+            .out("out", a.out, Dtype::kBf16, {rows, heads, width})
+            .optional_out("acc", a.acc, Dtype::kF32, {rows, heads, width})
+            .optional_out("lse", a.lse, Dtype::kF32, {rows, heads})
             .kv(a.kv, a.num_kv_heads, width)
             .that(a.num_kv_heads > 0 && heads % a.num_kv_heads == 0,
                   std::to_string(heads) + " query heads do not divide into " +

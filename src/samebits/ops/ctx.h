@@ -1,9 +1,9 @@
 // Ctx: the first argument of every operator. It borrows everything; one Ctx belongs to one rank.
 #pragma once
 
+#include "samebits/backend/exec.h"
 #include "samebits/base/arena.h"
 #include "samebits/base/parallel.h"
-#include "samebits/backend/exec.h"
 #include "samebits/contract/boundary.h"
 #include "samebits/ops/records.h"
 
@@ -17,9 +17,9 @@ class Taps {
  public:
   virtual ~Taps() = default;
   virtual bool wants(Boundary b) const = 0;
-  // value: bf16 or f32 [rows, columns], contiguous rows. Its row 0 is row `row_begin` of the batch, or
-  // of the batch's head rows for final head boundaries. column_begin: first logical column this rank
-  // holds, of `width` in the whole row.
+  // value: bf16 or f32 [rows, columns], contiguous rows. Its row 0 is row `row_begin` of the batch,
+  // or of the batch's head rows for final head boundaries. column_begin: first logical column this
+  // rank holds, of `width` in the whole row.
   virtual Status emit(Ctx& ctx, Boundary b, const View& value, int64_t row_begin,
                       int64_t column_begin, int64_t width) = 0;
 };
@@ -28,8 +28,8 @@ struct Ctx {
   Exec exec;
   Arena* arena = nullptr;
   Records* records = nullptr;
-  Taps* taps = nullptr;          // may be null
-  Parallel* parallel = nullptr;  // never null; size 1 is the identity
+  Taps* taps = nullptr;                     // may be null
+  Parallel* parallel = nullptr;             // never null; size 1 is the identity
   DeviceId::Kind backend = DeviceId::kCpu;  // as requested by the user
   uint64_t kv_epoch = 0;                    // weights in use; a cache of another epoch is refused
 

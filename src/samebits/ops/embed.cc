@@ -10,7 +10,7 @@ Status embed(Ctx& ctx, const Site& site, const EmbedArgs& a) {
             .view("table", a.table, Dtype::kBf16, {-1, hidden})
             .view("token", a.token, Dtype::kI32, {rows})
             .view("seq", a.seq, Dtype::kI32, {rows})
-            .view("out", a.out, Dtype::kBf16, {rows, hidden})
+            .out("out", a.out, Dtype::kBf16, {rows, hidden})
             .no_overlap("out", a.out, "table", a.table)
             .done(ctx));
   return launch(ctx, {"embed", site, ContractId::kEmbed, Dtype::kBf16, rows, "hidden", hidden}, a);

@@ -49,9 +49,13 @@ void record_launch(Ctx& ctx, const LaunchInfo& info, const char* id, const char*
   // Everything that varies between launches of one process goes into the key.
   uint64_t key = mix64(reinterpret_cast<uintptr_t>(id));
   for (const uint64_t part :
-       {static_cast<uint64_t>(info.site.boundary.tap), static_cast<uint64_t>(info.site.boundary.layer + 1),
-        static_cast<uint64_t>(info.n0), static_cast<uint64_t>(info.n1),
-        static_cast<uint64_t>(ctx.exec.profile), static_cast<uint64_t>(info.dtype)}) {
+       {static_cast<uint64_t>(info.site.boundary.tap),
+        static_cast<uint64_t>(info.site.boundary.layer + 1), static_cast<uint64_t>(info.site.type),
+        static_cast<uint64_t>(info.contract), static_cast<uint64_t>(info.n0),
+        static_cast<uint64_t>(info.n1), static_cast<uint64_t>(ctx.exec.profile),
+        static_cast<uint64_t>(info.dtype), static_cast<uint64_t>(ctx.backend),
+        static_cast<uint64_t>(ctx.exec.device->id().kind),
+        static_cast<uint64_t>(ctx.exec.device->id().index)}) {
     key = mix64(key ^ part) + 0x9E3779B97F4A7C15ull;
   }
   ctx.records->add(key, info.rows, [&] {

@@ -28,7 +28,7 @@ struct LaunchInfo {
   const char* op;
   Site site;
   ContractId contract;
-  Dtype dtype;        // of the output
+  Dtype dtype;  // of the output
   int64_t rows;
   const char* d0 = nullptr;  // names and sizes of the fixed dimensions
   int64_t n0 = 0;

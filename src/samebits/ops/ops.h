@@ -1,6 +1,7 @@
 // The forward operators. Each goes from boundary to boundary: check → select by (contract, profile,
-// device) → run → record. Outputs and scratch come from the caller; nothing here allocates or waits.
-// Shapes and meaning of the arguments: backend/op_args.h. Contracts: `samebits contract list`.
+// device) → run → record. Outputs and scratch come from the caller; nothing here allocates or
+// waits. Shapes and meaning of the arguments: backend/op_args.h. Contracts: `samebits contract
+// list`.
 //
 // Every function refuses (kRefused) wrong dtypes, shapes, strides or overlaps, and profiles or
 // devices that no implementation claims.

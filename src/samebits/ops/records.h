@@ -1,6 +1,6 @@
-// Records: the provenance of a run, written by the operators that really ran. Launches that agree in
-// every field are one line with counts, so a long decode stays small; sealing chains the lines by
-// SHA-256. Gates read only records and digests.
+// Records: the provenance of a run, written by the operators that really ran. Launches that agree
+// in every field are one line with counts, so a long decode stays small; sealing chains the lines
+// by SHA-256. Gates read only records and digests.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 namespace sb {
 
 struct Record {
-  std::string op;                 // "rmsnorm"
-  std::string site;               // boundary it produces: "layers.3.attn.norm"
+  std::string op;    // "rmsnorm"
+  std::string site;  // boundary it produces: "layers.3.attn.norm"
   int layer = -1;
-  std::string layer_type;         // "sliding", "global", "" outside layers
-  std::string contract;           // "rmsnorm.v1"
+  std::string layer_type;  // "sliding", "global", "" outside layers
+  std::string contract;    // "rmsnorm.v1"
   std::string contract_digest;
-  std::string implementation;     // "cpu.rmsnorm.row.v1"
-  std::string schedule;           // how work is cut
-  std::string split;              // split policy of the reduction
+  std::string implementation;  // "cpu.rmsnorm.row.v1"
+  std::string schedule;        // how work is cut
+  std::string split;           // split policy of the reduction
   std::string accumulator = "f32";
   std::string profile;
   std::string backend_requested, backend_actual;
-  std::string device;             // "cpu:0"
-  std::string dtype;              // of the output
-  std::string shape;              // without the row count: "heads=16 D=256"
-  bool fallback = false;          // always false, or the run is over
+  std::string device;     // "cpu:0"
+  std::string dtype;      // of the output
+  std::string shape;      // without the row count: "heads=16 D=256"
+  bool fallback = false;  // always false, or the run is over
   int64_t launches = 0, rows = 0;
   friend bool operator==(const Record&, const Record&) = default;
 };

@@ -9,7 +9,7 @@ Status rmsnorm(Ctx& ctx, const Site& site, const RmsNormArgs& a) {
   SB_DO(Check("rmsnorm", site)
             .view("x", a.x, Dtype::kBf16, {rows, heads, width})
             .optional("w", a.w, Dtype::kBf16, {width})
-            .view("out", a.out, Dtype::kBf16, {rows, heads, width})
+            .out("out", a.out, Dtype::kBf16, {rows, heads, width})
             .that(width > 0, "the width is 0")
             .that(a.eps > 0, "eps is " + std::to_string(a.eps) + ", needs to be positive")
             .no_overlap("out", a.out, "x", a.x)

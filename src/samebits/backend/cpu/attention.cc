@@ -55,8 +55,7 @@ void add_block(const arith::ChainKernels& kernels, Scratch& w, State& state, int
     float* s = w.s.data() + h * kBlock;
     float m = state.m[h];
     for (int j = 0; j < kBlock; ++j) m = visible[j] ? arith::select_max(m, s[j]) : m;
-    const float alpha =
-        m == state.m[h] ? 1.0f : arith::exp2_nonpos((state.m[h] - m) * log2e);
+    const float alpha = m == state.m[h] ? 1.0f : arith::exp2_nonpos((state.m[h] - m) * log2e);
     float p[kBlock];
     for (int j = 0; j < kBlock; ++j) {
       const float e = arith::exp2_nonpos((s[j] - m) * log2e);
@@ -110,7 +109,8 @@ void attend(const arith::ChainKernels& kernels, const AttentionArgs& a, int64_t 
   const int64_t seq = a.seq.as<int32_t>()[t];
   const int32_t* table = a.kv.table.as<int32_t>() + seq * a.kv.table.stride[0];
   const int64_t first = first_visible(a, pos), last = pos;
-  const bool leak = a.deviation == Deviation::kKeyLeak && a.kv.kind == KvView::kLinear && table[0] > 0;
+  const bool leak =
+      a.deviation == Deviation::kKeyLeak && a.kv.kind == KvView::kLinear && table[0] > 0;
   const float log2e = bits_float(C.log2e_bits);
 
   w.q.resize(group);
@@ -138,8 +138,7 @@ void attend(const arith::ChainKernels& kernels, const AttentionArgs& a, int64_t 
       const int64_t key = block * kBlock + j;
       const int64_t read = leak && key == 0 ? -1 : key;
       visible[j] = key >= first && key <= last;
-      const int64_t offset =
-          visible[j] ? kv_offset(a.kv, table, read) + g * a.kv.head_stride : 0;
+      const int64_t offset = visible[j] ? kv_offset(a.kv, table, read) + g * a.kv.head_stride : 0;
       w.k[j] = visible[j] ? a.kv.k + offset : w.zeros.data();
       w.v[j] = visible[j] ? a.kv.v + offset : w.zeros.data();
     }
@@ -158,12 +157,11 @@ void attend(const arith::ChainKernels& kernels, const AttentionArgs& a, int64_t 
   for (int h = 0; h < group; ++h) {
     const int64_t head = g * group + h;
     const float l = w.running.l[h];
-    const bool any = !w.running.empty;
+    const bool any = l != 0.0f;  // a visible maximum alone makes l at least 1
     const float inv = 1.0f / l;
     const float* o = w.running.o.data() + static_cast<size_t>(h) * width;
     bf16* out = a.out.as<bf16>() + t * a.out.stride[0] + head * a.out.stride[1];
-    float* acc =
-        a.acc ? a.acc.as<float>() + t * a.acc.stride[0] + head * a.acc.stride[1] : nullptr;
+    float* acc = a.acc ? a.acc.as<float>() + t * a.acc.stride[0] + head * a.acc.stride[1] : nullptr;
     for (int d = 0; d < width; ++d) {
       const float y = any ? (o[d] + 0.0f) * inv : 0.0f;
       out[d] = round_bf16(y);
@@ -182,7 +180,8 @@ Status attention(const Exec& exec, const AttentionArgs& a) {
   const auto& kernels = *arith::chain_kernels(exec.profile, exec.isa);
   const int64_t rows = a.q.shape[0];
   const int32_t* seq = a.seq.as<int32_t>();
-  const int live_rows = static_cast<int>(std::count_if(seq, seq + rows, [](int32_t s) { return s >= 0; }));
+  const int live_rows =
+      static_cast<int>(std::count_if(seq, seq + rows, [](int32_t s) { return s >= 0; }));
   const double cost = 100.0 * static_cast<double>(a.q.shape[1] * a.q.shape[2]) / a.num_kv_heads;
   return for_rows(exec, rows * a.num_kv_heads, cost, [&](int64_t i) {
     const int64_t t = i / a.num_kv_heads, g = i % a.num_kv_heads;

@@ -21,8 +21,7 @@ Status residual(const Exec& exec, const ResidualArgs& a) {
 template <LayerScaleRule C>
 Status layer_scale(const Exec& exec, const LayerScaleArgs& a) {
   const int64_t rows = a.out.shape[0], width = a.out.shape[1];
-  const float s =
-      a.deviation == Deviation::kScalarDropped ? 1.0f : widen(a.scalar.as<bf16>()[0]);
+  const float s = a.deviation == Deviation::kScalarDropped ? 1.0f : widen(a.scalar.as<bf16>()[0]);
   return for_rows(exec, rows, static_cast<double>(width), [&](int64_t t) {
     const bf16* x = a.x.as<bf16>() + t * a.x.stride[0];
     bf16* out = a.out.as<bf16>() + t * a.out.stride[0];
@@ -51,8 +50,8 @@ constexpr Implementation<ResidualArgs> kResidual[] = {
      "none", residual<kResidualRule>},
 };
 constexpr Implementation<LayerScaleArgs> kScale[] = {
-    {"cpu.layer_scale.row.v1", ContractId::kLayerScale, kAllProfiles, DeviceId::kCpu, "cpu",
-     "row", "none", layer_scale<kLayerScaleRule>},
+    {"cpu.layer_scale.row.v1", ContractId::kLayerScale, kAllProfiles, DeviceId::kCpu, "cpu", "row",
+     "none", layer_scale<kLayerScaleRule>},
 };
 constexpr Implementation<GeluMulArgs> kGeluMul[] = {
     {"cpu.gelu_mul.row.v1", ContractId::kGeluMul, kAllProfiles, DeviceId::kCpu, "cpu", "row",

@@ -1,6 +1,7 @@
 // Oracle of the matrix products: chains of the profile's matrix step over K from +0. One-leaf GEMMs
-// run one chain; o and down run a subtree of leaves per rank, and `finish` adds the ranks' subtrees.
-// Work is cut into tiles of rows × columns; a tile never shares a sum, so cutting changes no bit.
+// run one chain; o and down run a subtree of leaves per rank, and `finish` adds the ranks'
+// subtrees. Work is cut into tiles of rows × columns; a tile never shares a sum, so cutting changes
+// no bit.
 #include <algorithm>
 #include <vector>
 

@@ -1,8 +1,8 @@
 // Oracle of the head: fp32 logits, softcap, temperature and the log-sum-exp of the whole vocabulary
 // in one fixed tree of 256-column tiles, so that a shard of the vocabulary owns a subtree.
 //
-// Per tile: m = max c, S = T256(exp(c − m)); absent and suppressed columns are −∞ before the max and
-// +0 after exp. Tiles merge in adjacent pairs; a side without any column is empty (m = −∞).
+// Per tile: m = max c, S = T256(exp(c − m)); absent and suppressed columns are −∞ before the max
+// and +0 after exp. Tiles merge in adjacent pairs; a side without any column is empty (m = −∞).
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -26,7 +26,8 @@ constexpr int kTileRows = 32;
 
 struct MaxSum {
   float m = kMinusInf, s = 0.0f;
-  bool empty() const { return m == kMinusInf; }
+  // No column at all. Columns that are all NaN leave m at −∞ too, but their sum is NaN.
+  bool empty() const { return m == kMinusInf && s == 0.0f; }
 };
 
 MaxSum merge(MaxSum a, MaxSum b) {
@@ -58,11 +59,14 @@ MaxSum tile_max_sum(const float* c, const uint8_t* suppressed, int count) {
   static_assert(C.tile == 256 && C.tile_sum == Tree::kFold256);
   float v[C.tile];
   float m = kMinusInf;
+  bool any = false;
   for (int i = 0; i < C.tile; ++i) {
-    v[i] = i < count && !(suppressed && suppressed[i]) ? c[i] : kMinusInf;
+    const bool present = i < count && !(suppressed && suppressed[i]);
+    any |= present;
+    v[i] = present ? c[i] : kMinusInf;
     m = arith::select_max(m, v[i]);
   }
-  if (m == kMinusInf) return {};
+  if (!any) return {};
   m = m + 0.0f;  // −0 → +0: the maximum then does not depend on the order of comparison
   for (int i = 0; i < C.tile; ++i) v[i] = arith::exp(v[i] - m);  // exp(−∞) = +0
   return {m, arith::tree256(v)};
@@ -108,8 +112,8 @@ Status head(const Exec& exec, const HeadArgs& a) {
 
   for (int64_t r = 0; r < rows; ++r) {
     for (int s = 0; s < a.shards; ++s) {
-      const MaxSum part = merge_pairs(&parts[r * tiles + s * shape.tiles_per_shard],
-                                      shape.tiles_per_shard);
+      const MaxSum part =
+          merge_pairs(&parts[r * tiles + s * shape.tiles_per_shard], shape.tiles_per_shard);
       float* out = a.shard_ms.as<float>() + r * a.shard_ms.stride[0] + s * a.shard_ms.stride[1];
       out[0] = part.m;
       out[1] = part.s;
@@ -127,7 +131,8 @@ Status head_finish(const Exec& exec, const HeadFinishArgs& a) {
     for (int64_t p = 0; p < ranks; ++p) {
       const float* from =
           a.shard_ms.as<float>() + p * a.shard_ms.stride[0] + r * a.shard_ms.stride[1];
-      for (int64_t s = 0; s < per_rank; ++s) shard[p * per_rank + s] = {from[2 * s], from[2 * s + 1]};
+      for (int64_t s = 0; s < per_rank; ++s)
+        shard[p * per_rank + s] = {from[2 * s], from[2 * s + 1]};
     }
     const MaxSum all = merge_pairs(shard, C.shards);
     const float log_s = arith::log(all.s);

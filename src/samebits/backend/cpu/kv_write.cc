@@ -14,8 +14,8 @@ Status kv_write(const Exec& exec, const KvWriteArgs& a) {
   const int32_t* slot = a.slot.as<int32_t>();
   return for_rows(exec, rows, static_cast<double>(heads * width), [&](int64_t t) {
     if (slot[t] < 0) return;
-    const int64_t to = slot[t] / a.kv.page_size * a.kv.page_stride +
-                       slot[t] % a.kv.page_size * a.kv.token_stride;
+    const int64_t to =
+        slot[t] / a.kv.page_size * a.kv.page_stride + slot[t] % a.kv.page_size * a.kv.token_stride;
     for (int64_t h = 0; h < heads; ++h) {
       const bf16* k = a.k.as<bf16>() + t * a.k.stride[0] + h * a.k.stride[1];
       const bf16* v = a.v.as<bf16>() + t * a.v.stride[0] + h * a.v.stride[1];

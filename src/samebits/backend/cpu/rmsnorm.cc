@@ -1,5 +1,5 @@
-// Oracle of RMSNorm: 256 slots filled by fma in ascending order, added in adjacent pairs, so the sum
-// of squares has one shape for every width and machine. Weight as w (not 1 + w), one rounding.
+// Oracle of RMSNorm: 256 slots filled by fma in ascending order, added in adjacent pairs, so the
+// sum of squares has one shape for every width and machine. Weight as w (not 1 + w), one rounding.
 #include <algorithm>
 
 #include "samebits/arith/fp.h"
@@ -50,8 +50,8 @@ Status rmsnorm(const Exec& exec, const RmsNormArgs& a) {
 }
 
 constexpr Implementation<RmsNormArgs> kTable[] = {
-    {"cpu.rmsnorm.row.v1", ContractId::kRmsNorm, kAllProfiles, DeviceId::kCpu, "cpu", "row",
-     "none", rmsnorm<kRmsNormRule>},
+    {"cpu.rmsnorm.row.v1", ContractId::kRmsNorm, kAllProfiles, DeviceId::kCpu, "cpu", "row", "none",
+     rmsnorm<kRmsNormRule>},
 };
 
 }  // namespace

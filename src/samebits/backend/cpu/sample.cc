@@ -1,6 +1,6 @@
-// Oracle of sampling: Gumbel argmax over c/T + g, or greedy; the lowest id wins ties. The noise of an
-// id depends only on (seed, row id, position, id), never on the batch, so a row draws the same tokens
-// alone and in company.
+// Oracle of sampling: Gumbel argmax over c/T + g, or greedy; the lowest id wins ties. The noise of
+// an id depends only on (seed, row id, position, id), never on the batch, so a row draws the same
+// tokens alone and in company.
 #include <limits>
 
 #include "samebits/arith/log.h"
@@ -33,14 +33,14 @@ Status sample(const Exec& exec, const SampleArgs& a) {
     for (int64_t j = 0; j < cols; ++j) {
       const int64_t id = a.vocab_begin + j;
       if (!a.greedy && (j == 0 || id % 4 == 0)) {
-        words = philox4x32_10(
-            Philox4{{static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32), position,
-                     static_cast<uint32_t>(id / 4)}},
-            a.seed);
+        words =
+            philox4x32_10(Philox4{{static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32),
+                                   position, static_cast<uint32_t>(id / 4)}},
+                          a.seed);
       }
       if (suppress && suppress[id]) continue;
-      const float score = c[j] / a.temperature;
-      const float value = a.greedy ? score : score + gumbel<C>(words.v[id % 4]);
+      // Greedy compares c itself: a division can make two different values equal.
+      const float value = a.greedy ? c[j] : c[j] / a.temperature + gumbel<C>(words.v[id % 4]);
       if (best_id < 0 || value > best) {
         best = value;
         best_id = id;
@@ -48,8 +48,7 @@ Status sample(const Exec& exec, const SampleArgs& a) {
     }
     a.best.as<float>()[r] = best;
     a.token.as<int32_t>()[r] = static_cast<int32_t>(best_id);
-    a.c_token.as<float>()[r] =
-        best_id < 0 ? best : c[best_id - a.vocab_begin] / a.temperature;
+    a.c_token.as<float>()[r] = best_id < 0 ? best : c[best_id - a.vocab_begin] / a.temperature;
   });
 }
 
