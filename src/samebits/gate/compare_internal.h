@@ -1,0 +1,36 @@
+// What the score and the trace comparison share.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "samebits/gate/compare.h"
+
+namespace sb {
+
+// Everything that was found, in the order of triage.
+class Findings {
+ public:
+  void add(Code code, std::string text) { all_.emplace_back(code, std::move(text)); }
+  bool has(Code code) const;
+  // The worst code, its first text as the finding, all others in front of the notes.
+  void settle(Comparison& c) const;
+
+ private:
+  std::vector<std::pair<Code, std::string>> all_;
+};
+
+// Profile, contracts, weights, semantics and model of two headers. A header with an empty profile
+// is an external log's: what it does not say is noted. Sets c.comparator.
+void triage_headers(const RunHeader& a, const RunHeader& b, const CompareOptions& options,
+                    Comparison& c, Findings& findings);
+
+// Numbers were compared: adds the finding that follows from c.differing and the comparator.
+void conclude(const Comparison& c, std::string drift, Findings& findings);
+
+// "3 rows are only in A, first \"r1\"", with the right number; "" when count is 0.
+std::string counted(int64_t count, const std::string& one, const std::string& many,
+                    const std::string& first_id);
+
+}  // namespace sb
