@@ -11,7 +11,8 @@ endif()
 
 add_library(sb_warnings INTERFACE)
 target_compile_options(sb_warnings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-unknown-pragmas>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wno-unknown-pragmas
+    -Wno-missing-field-initializers>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT SB_SANITIZE STREQUAL "")
   # GCC 12 reports false positives of these under sanitizers and deep inlining.
   target_compile_options(sb_warnings INTERFACE

@@ -1,0 +1,27 @@
+// Rotary tables on a device: blocks of 1024 positions copied in when a batch first needs them.
+#pragma once
+
+#include <array>
+
+#include "samebits/base/device.h"
+#include "samebits/model/rope_table.h"
+
+namespace sb {
+
+class RopeCache {
+ public:
+  RopeCache(Device& device, const Architecture& arch) : device_(device), table_(arch) {}
+  ~RopeCache();
+  RopeCache(const RopeCache&) = delete;
+  RopeCache& operator=(const RopeCache&) = delete;
+
+  // f32 [blocks, 2, 1024, pairs] that covers positions [0, positions).
+  Result<View> get(LayerType type, int64_t positions);
+
+ private:
+  Device& device_;
+  RopeTable table_;
+  std::array<View, 2> views_;
+};
+
+}  // namespace sb

@@ -1,0 +1,103 @@
+#include "samebits/dist/virtual_ranks.h"
+
+#include <bit>
+#include <thread>
+
+#include "samebits/base/bits.h"
+#include "samebits/dist/thread_comm.h"
+
+namespace sb {
+namespace {
+
+bool same_bits(const Logprobs& a, const Logprobs& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t s = 0; s < a.size(); ++s) {
+    if (a[s].size() != b[s].size()) return false;
+    for (size_t i = 0; i < a[s].size(); ++i) {
+      if (float_bits(a[s][i]) != float_bits(b[s][i])) return false;
+    }
+  }
+  return true;
+}
+
+// Runs body(rank, pool, parallel) on every rank; the first Refusal that is not a consequence of
+// another rank's is returned.
+template <class T, class Body>
+Result<std::vector<T>> on_ranks(int ranks, Body body) {
+  ThreadComm comm(ranks);
+  std::vector<Result<T>> results(ranks, Result<T>(tl::unexpect, Refusal{}));
+  std::vector<std::jthread> threads;
+  for (int r = 0; r < ranks; ++r) {
+    threads.emplace_back([&, r] {
+      ThreadPool pool(1);
+      results[r] = body(r, pool, comm.member(r));
+      if (!results[r]) comm.abort();
+    });
+  }
+  threads.clear();  // joins
+  std::vector<T> out;
+  const Refusal* refusal = nullptr;
+  for (auto& r : results) {
+    if (r) {
+      out.push_back(std::move(*r));
+    } else if (!refusal || refusal->code == Code::kEnvironment) {
+      refusal = &r.error();
+    }
+  }
+  if (refusal) return tl::unexpected(*refusal);
+  return out;
+}
+
+tl::unexpected<Refusal> disagree(int rank) {
+  return refuse(Code::kDrift, "agree among ranks",
+                "rank " + std::to_string(rank) + " and rank 0 came to different bits");
+}
+
+}  // namespace
+
+Result<RunResult> score_rows_ranks(const Model& model, Device& device, ThreadPool& pool, int ranks,
+                                   const std::vector<Sequence>& sequences,
+                                   const RunOptions& options) {
+  if (ranks == 1) {
+    Parallel alone;
+    return score_rows(model, device, pool, alone, sequences, options);
+  }
+  SB_TRY(plan, plan_rank(model.arch, 0, ranks));
+  SB_ASSERT(plan.size == ranks, "a plan of another size");
+  SB_TRY(parts, on_ranks<RunResult>(ranks, [&](int rank, ThreadPool& own, Parallel& parallel) {
+           RunOptions mine = options;
+           if (rank != 0) mine.progress = nullptr;
+           return score_rows(model, device, own, parallel, sequences, mine);
+         }));
+  for (int r = 1; r < ranks; ++r) {
+    if (!same_bits(parts[0].logprobs, parts[r].logprobs)) return disagree(r);
+    if (parts[0].trace) add_trace(*parts[0].trace, *parts[r].trace);
+  }
+  return std::move(parts[0]);
+}
+
+Result<RolloutResult> rollout_ranks(const Model& model, Device& device, ThreadPool& pool, int ranks,
+                                    const std::vector<Sequence>& prompts,
+                                    const RolloutOptions& options) {
+  if (ranks == 1) {
+    Parallel alone;
+    return rollout(model, device, pool, alone, prompts, options);
+  }
+  SB_TRY(plan, plan_rank(model.arch, 0, ranks));
+  SB_ASSERT(plan.size == ranks, "a plan of another size");
+  SB_TRY(parts, on_ranks<RolloutResult>(ranks, [&](int rank, ThreadPool& own, Parallel& parallel) {
+           RolloutOptions mine = options;
+           if (rank != 0) mine.progress = nullptr;
+           return rollout(model, device, own, parallel, prompts, mine);
+         }));
+  for (int r = 1; r < ranks; ++r) {
+    bool same = same_bits(parts[0].logprobs, parts[r].logprobs);
+    for (size_t s = 0; same && s < parts[0].sequences.size(); ++s) {
+      same = parts[0].sequences[s].tokens == parts[r].sequences[s].tokens;
+    }
+    if (!same) return disagree(r);
+  }
+  return std::move(parts[0]);
+}
+
+}  // namespace sb
