@@ -14,8 +14,9 @@ namespace {
 
 using nlohmann::json;
 
-// Bounds keep every product of two sizes far inside int64, and positions exact in fp32.
-constexpr int64_t kMaxWidth = 1 << 20, kMaxVocab = 1 << 26, kMaxPosition = 1 << 24;
+// Bounds keep every product of two sizes far inside int64.
+constexpr int64_t kMaxWidth = 1 << 20, kMaxVocab = 1 << 26;
+constexpr int64_t kMaxPosition = 1 << 20;  // the rotary functions take angles below 2^20
 constexpr int64_t kMaxLayers = 4096;
 
 constexpr std::initializer_list<const char*> kBookkeeping = {"_name_or_path",

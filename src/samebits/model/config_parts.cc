@@ -58,9 +58,10 @@ void read_per_layer(ConfigReader& text, const json& table, HeadPair base, Archit
     const bool is_global = arch.layers[i] == LayerType::kGlobal;
     if (is_global && global.dim == 0) global = at;
     if (at != (is_global ? global : base)) {
-      return text.refused("per_layer_config." + std::to_string(i),
-                          "makes layer " + std::to_string(i) +
-                              " differ from the others of its type; one size a type can run");
+      return text.refused(
+          "per_layer_config." + std::to_string(i),
+          "makes layer " + std::to_string(i) +
+              " differ from the others of its type in layer_types; one size a type can run");
     }
   }
   if (global.dim == 0) return;  // layer_types was faulty and has been reported
@@ -81,15 +82,19 @@ void check_heads(ConfigReader& text, const Architecture& arch) {
   for (LayerType t : {LayerType::kSliding, LayerType::kGlobal}) {
     const AttentionSpec& a = arch.attention(t);
     const bool sliding = t == LayerType::kSliding;
+    const char* common = text.has("per_layer_config") ? "per_layer_config" : nullptr;
     if (a.num_kv_heads > 0 && arch.num_heads > 0 && arch.num_heads % a.num_kv_heads != 0) {
-      text.refused(sliding ? "num_key_value_heads" : "num_global_key_value_heads",
-                   "is " + std::to_string(a.num_kv_heads) + ", which does not divide the " +
-                       std::to_string(arch.num_heads) + " query heads");
+      text.refused(sliding  ? "num_key_value_heads"
+                   : common ? common
+                            : "num_global_key_value_heads",
+                   "sets num_key_value_heads to " + std::to_string(a.num_kv_heads) +
+                       ", which does not divide num_attention_heads, " +
+                       std::to_string(arch.num_heads));
     }
     if (a.head_dim % 2 != 0) {
-      text.refused(
-          sliding ? "head_dim" : "global_head_dim",
-          "is " + std::to_string(a.head_dim) + "; rotary pairs (i, i + D/2) need an even D");
+      text.refused(sliding ? "head_dim" : "global_head_dim",
+                   "sets head_dim to " + std::to_string(a.head_dim) +
+                       "; rotary pairs (i, i + D/2) need an even D");
     }
   }
 }

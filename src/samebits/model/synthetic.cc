@@ -6,39 +6,60 @@
 #include "samebits/base/digest.h"
 #include "samebits/base/rng.h"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 namespace sb {
 namespace {
 
 using C = SyntheticConstants;
-constexpr int kLanes = 16;  // elements a step; plain loops that the compiler turns into vectors
+constexpr int kLanes = 16;  // elements a step
 
-// Words 0, 1 and 2 of the blocks of elements index … index + kLanes − 1.
+// Words 0, 1 and 2 of the blocks of elements index … index + kLanes − 1. Each lane is 64 bits wide
+// and only its low half counts: a round then needs no shuffles, just 32 × 32 → 64 bit products.
 struct Words {
-  uint32_t w0[kLanes], w1[kLanes], w2[kLanes];
+  alignas(64) uint64_t w0[kLanes], w1[kLanes], w2[kLanes];
 };
 
+#if defined(__AVX2__)
 inline void philox_lanes(uint64_t index, uint64_t key, Words& out) {
-  uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
-  for (int i = 0; i < kLanes; ++i) {
-    c0[i] = static_cast<uint32_t>(index + i);
-    c1[i] = static_cast<uint32_t>((index + i) >> 32);
-    c2[i] = c3[i] = 0;
+  constexpr int kVectors = kLanes / 4;
+  const __m256i m0 = _mm256_set1_epi64x(0xD2511F53), m1 = _mm256_set1_epi64x(0xCD9E8D57);
+  __m256i c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    c0[v] = _mm256_add_epi64(_mm256_set1_epi64x(static_cast<int64_t>(index) + 4 * v),
+                             _mm256_set_epi64x(3, 2, 1, 0));
+    c1[v] = _mm256_srli_epi64(c0[v], 32);
+    c2[v] = c3[v] = _mm256_setzero_si256();
   }
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-    for (int i = 0; i < kLanes; ++i) {
-      const uint64_t p0 = uint64_t{0xD2511F53u} * c0[i];
-      const uint64_t p1 = uint64_t{0xCD9E8D57u} * c2[i];
-      c0[i] = static_cast<uint32_t>(p1 >> 32) ^ c1[i] ^ k0;
-      c1[i] = static_cast<uint32_t>(p1);
-      c2[i] = static_cast<uint32_t>(p0 >> 32) ^ c3[i] ^ k1;
-      c3[i] = static_cast<uint32_t>(p0);
+    const __m256i q0 = _mm256_set1_epi64x(k0), q1 = _mm256_set1_epi64x(k1);
+    for (int v = 0; v < kVectors; ++v) {
+      const __m256i p0 = _mm256_mul_epu32(c0[v], m0), p1 = _mm256_mul_epu32(c2[v], m1);
+      c0[v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p1, 32), c1[v]), q0);
+      c1[v] = p1;
+      c2[v] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64(p0, 32), c3[v]), q1);
+      c3[v] = p0;
     }
   }
-  std::copy_n(c0, kLanes, out.w0);
-  std::copy_n(c1, kLanes, out.w1);
-  std::copy_n(c2, kLanes, out.w2);
+  for (int v = 0; v < kVectors; ++v) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(out.w0 + 4 * v), c0[v]);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(out.w1 + 4 * v), c1[v]);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(out.w2 + 4 * v), c2[v]);
+  }
 }
+#else
+inline void philox_lanes(uint64_t index, uint64_t key, Words& out) {
+  for (int i = 0; i < kLanes; ++i) {
+    const uint64_t at = index + static_cast<uint64_t>(i);
+    const Philox4 b = philox4x32_10(
+        Philox4{{static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32), 0, 0}}, key);
+    out.w0[i] = b.v[0], out.w1[i] = b.v[1], out.w2[i] = b.v[2];
+  }
+}
+#endif
 
 inline int32_t centred_sum(uint32_t w0, uint32_t w1) {
   return static_cast<int32_t>((w0 & 0xffffu) + (w0 >> 16) + (w1 & 0xffffu) + (w1 >> 16)) - 131070;
@@ -93,12 +114,16 @@ void SyntheticTensor::fill(bf16* out, int64_t first, int64_t count) const {
     uint16_t r[kLanes];
     if (uniform_) {
       for (int i = 0; i < kLanes; ++i) {
-        const float u = static_cast<float>(static_cast<int32_t>(w.w2[i] >> 8)) * 0x1p-24f;
+        const float u =
+            static_cast<float>(static_cast<int32_t>(static_cast<uint32_t>(w.w2[i]) >> 8)) *
+            0x1p-24f;
         r[i] = round_finite(scale_ * (low_ + width_ * u));
       }
     } else {
       for (int i = 0; i < kLanes; ++i) {
-        r[i] = round_finite(static_cast<float>(centred_sum(w.w0[i], w.w1[i])) * scale_);
+        r[i] = round_finite(static_cast<float>(centred_sum(static_cast<uint32_t>(w.w0[i]),
+                                                           static_cast<uint32_t>(w.w1[i]))) *
+                            scale_);
       }
     }
     const int n = static_cast<int>(std::min<int64_t>(kLanes, count - done));
