@@ -1,7 +1,7 @@
 // Sine and cosine of an fp32 angle for the RoPE tables, computed in double and rounded once to
 // fp32. Domain |angle| < 2^20 (a position of one million at frequency 1); beyond it, and for NaN,
-// both results are 0x7fffffff. The double results are within about 2^-52.5 of the truth, so an fp32
-// result is the correctly rounded one but for about one value in 2^27; the declared bits are these.
+// both results are 0x7fffffff. Over all angles of the domain one result is not the fp32 nearest to
+// the true value (a run of all of them against MPFR); the declared bits are what this code gives.
 //
 // Reduction: k = round(x 2/pi) by 1.5 * 2^52, r = ((x - k P1) - k P2) - k P3 by fma, where
 // P1 + P2 + P3 = pi/2 to 119 bits and the first two parts have 33 bits, so that k P1 and k P2 are
