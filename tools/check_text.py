@@ -12,7 +12,8 @@ BINARY = {".bin", ".png", ".gz", ".sbt", ".safetensors", ".golden"}
 SOURCE = {".h", ".cc", ".cu", ".cuh", ".hip", ".py"}
 HEADERS = {".h", ".cuh"}
 MACHINE_PATH = re.compile(r"(?<![\w.])/(work|root|farm|home/\w+)/")
-NOTE = re.compile(r"\b(sessions?\b|issue #|TODO\b|FIXME\b)", re.IGNORECASE)
+NOTE = re.compile(r"\b(TODO\b|FIXME\b|issue #"
+                  r"|(this|that|last|previous|earlier|next|later|another) session\b)", re.IGNORECASE)
 # Files that name these words because they look for them.
 ALLOWED = {"tools/check_text.py", "tools/test_checks.py"}
 

@@ -33,10 +33,14 @@ def read(path):
 
 
 def skip_reasons(path):
-    """{test name: what a skipped GoogleTest case says about it}"""
+    """{test name: what a skipped test said about it}"""
     reasons = {}
     for case in _cases(path):
+        if case.find("skipped") is None:
+            continue
         output = case.findtext("system-out") or ""
         if match := re.search(r": Skipped\n(.*?)\n*\[  SKIPPED", output, re.DOTALL):
             reasons[case.get("name")] = " ".join(match[1].split())
+        elif output.strip() and "[  SKIPPED" not in output:  # no GoogleTest case
+            reasons[case.get("name")] = output.strip().splitlines()[-1]
     return reasons
