@@ -1,5 +1,5 @@
-// The loops around chain_simd.h: panels of rows, chunks of k, blocks of columns, and every ragged
-// edge. b is unpacked once per panel into a buffer that stays in L1 and is used by all of its rows;
+// The loops around chain_simd.h: panels of rows, chunks of k, blocks of columns, every ragged edge.
+// b is unpacked once per panel into a buffer that stays in L1 and is used by all of its rows;
 // a is prepared once per panel and chunk. Between chunks the chain's state is c itself.
 // Nothing in the files compiled for a wider Isa may leave an inline function for the linker to
 // share, hence no standard containers and no scalar helpers here.
@@ -14,11 +14,14 @@ namespace sb::arith {
 inline constexpr int kPanelRows = 64;        // most rows that share one unpacking of b
 inline constexpr int kRowStepBudget = 5376;  // prepared steps of a: 504 KiB, half of an L2
 
+SB_INLINE constexpr int least(int a, int b) { return a < b ? a : b; }
+
 template <class V, Profile kProfile, bool kColumns>
 struct ChainDriver {
   static constexpr int kLanes = V::kLanes;
-  static constexpr int kBlocks = 4;                    // column blocks unpacked together
-  static constexpr int kSteps = kLanes == 16 ? 4 : 8;  // steps unpacked together: 24 KiB
+  static constexpr int kBlocks = 32 / kLanes;  // column blocks unpacked together: 32 columns
+  static constexpr int kSteps = 2;  // steps unpacked together: one line of every row of b
+  static constexpr int kAhead = 4;  // groups of kSteps between a prefetch and its use
   static constexpr bool kCodes = kProfile != Profile::kIeee;
 
   // Columns column … column + count − 1 and products k … k + depth − 1 of b; the rest reads as
@@ -77,7 +80,7 @@ struct ChainDriver {
     return from;
   }
 
-  // `rows` rows through the unpacked blocks, four chains at a time to hide the latency of one.
+  // `rows` rows through the unpacked blocks, several chains at a time to hide the latency of one.
   static void run_rows(const RowStep* a, int64_t row_stride, int rows, const BlockStep<V>* packed,
                        int blocks, int steps, float* c, int64_t ldc, int columns) {
     const auto pointers = [&](int r, auto& out) {
@@ -95,8 +98,24 @@ struct ChainDriver {
     }
     for (const RowStep* p[1]; r < rows; ++r) {
       pointers(r, p);
-      const int done = run_blocks<1, 4>(p, packed, 0, blocks, steps, c + r * ldc, ldc, columns);
+      const int done =
+          run_blocks<1, kBlocks>(p, packed, 0, blocks, steps, c + r * ldc, ldc, columns);
       run_blocks<1, 1>(p, packed, done, blocks, steps, c + r * ldc, ldc, columns);
+    }
+  }
+
+  static constexpr int round_up_steps(int steps) { return (steps + kSteps - 1) / kSteps * kSteps; }
+
+  // Asks for the lines that unpack() will read for one block and one group of steps. Hardware
+  // prefetchers follow far fewer streams than the 32 rows that are read side by side. Into L2: rows
+  // of a weight often lie a large power of two apart and would evict each other from L1.
+  static SB_INLINE void prefetch(const bf16* const* b, int column, int count, int k, int depth) {
+    constexpr int kLineElements = 32;
+    const int rows = kColumns ? depth : count, length = kColumns ? count : depth;
+    const bf16* const* row = kColumns ? b + k : b + column;
+    const int offset = kColumns ? column : k;
+    for (int r = 0; r < rows; ++r) {
+      for (int i = 0; i < length; i += kLineElements) __builtin_prefetch(row[r] + offset + i, 0, 2);
     }
   }
 
@@ -104,15 +123,23 @@ struct ChainDriver {
   static void run_chunk(const RowStep* a, int rows, int first, int steps, const bf16* const* b,
                         int n, int k, float* c, int64_t ldc) {
     BlockStep<V> packed[kBlocks * kSteps];
-    for (int column = 0; column < n; column += kBlocks * kLanes) {
-      const int columns = n - column < kBlocks * kLanes ? n - column : kBlocks * kLanes;
+    constexpr int kGroupColumns = kBlocks * kLanes;
+    for (int column = 0; column < n; column += kGroupColumns) {
+      const int columns = least(n - column, kGroupColumns);
       const int blocks = (columns + kLanes - 1) / kLanes;
       for (int s = 0; s < steps; s += kSteps) {
-        const int count = steps - s < kSteps ? steps - s : kSteps;
+        const int count = least(steps - s, kSteps);
+        // Where this loop will be kAhead groups later; past the end of k that is the next columns.
+        const int ahead = s + kAhead * kSteps, whole = round_up_steps(steps);
+        const int later_column = ahead < steps ? column : column + kGroupColumns;
+        const int later_step = ahead < steps ? ahead : ahead - whole;
+        const int later_depth = least(k - (first + later_step) * 16, kSteps * 16);
         for (int j = 0; j < blocks; ++j) {
+          const int at = later_column + j * kLanes;
+          prefetch(b, at, least(n - at, kLanes), (first + later_step) * 16, later_depth);
           for (int i = 0; i < count; ++i) {
-            const int at = (first + s + i) * 16;
-            unpack(b, column + j * kLanes, columns - j * kLanes, at, k - at,
+            const int at_k = (first + s + i) * 16;
+            unpack(b, column + j * kLanes, columns - j * kLanes, at_k, k - at_k,
                    packed[j * kSteps + i]);
           }
         }
