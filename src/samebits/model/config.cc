@@ -45,13 +45,13 @@ void read_layers(ConfigReader& text, Architecture& arch) {
     return;
   }
   for (const json& t : *types) {
-    if (t == "sliding_attention" || t == "full_attention") {
-      arch.layers.push_back(t == "full_attention" ? LayerType::kGlobal : LayerType::kSliding);
-    } else {
+    const std::string name = t.is_string() ? t.get<std::string>() : std::string();
+    if (name != "sliding_attention" && name != "full_attention") {
       text.refused("layer_types", "names " + shown(t) +
                                       "; known are \"sliding_attention\" and \"full_attention\"");
       return;
     }
+    arch.layers.push_back(name == "full_attention" ? LayerType::kGlobal : LayerType::kSliding);
   }
   if (n != 0 && n != arch.num_layers()) {
     text.broken("layer_types", "names " + std::to_string(arch.num_layers()) +
@@ -73,65 +73,6 @@ void read_window(ConfigReader& text, Architecture& arch) {
     return;
   }
   arch.window = static_cast<int>(text.integer("sliding_window", 1, kMaxPosition));
-}
-
-// Features other members of the family have. Each has a reason a reader can act on.
-void refuse_features(ConfigReader& text) {
-  text.flag("attention_bias", false, false, "projections with a bias have no contract");
-  text.flag("attention_k_eq_v", true, std::nullopt,
-            "global layers with a v_proj of their own have no contract");
-  text.flag("enable_moe_block", false, false, "mixture-of-experts layers have no contract");
-  text.flag("use_double_wide_mlp", false, false, "the double-wide MLP has no contract");
-  text.zero("hidden_size_per_layer_input", true, "per-layer input embeddings have no contract");
-  text.zero("num_kv_shared_layers", false, "layers that share another layer's KV have no contract");
-  text.zero("attention_dropout", false, "dropout makes runs differ by design");
-  for (const char* key : {"num_experts", "top_k_experts", "moe_intermediate_size"}) {
-    text.forbid(key, "mixture-of-experts layers have no contract");
-  }
-  for (const char* key : {"attn_logit_softcapping", "attention_logit_softcapping",
-                          "attn_logit_softcap", "attention_logit_cap"}) {
-    text.forbid(key, "attention scores are not capped in Gemma 4");
-  }
-  text.forbid("query_pre_attn_scalar", "the attention scale of Gemma 4 is 1.0");
-  text.forbid("attention_chunk_size", "chunked attention has no contract");
-  text.forbid("rope_scaling", "scaled rotary embeddings have no contract");
-  text.forbid("quantization_config", "weights must be plain bf16");
-  const json* act = text.find("hidden_activation");
-  if (!act) {
-    text.broken("hidden_activation", "is missing");
-  } else if (*act != "gelu_pytorch_tanh") {
-    text.refused("hidden_activation", "is " + shown(*act) + "; the contract is gelu_pytorch_tanh");
-  }
-  if (const json* also = text.find("hidden_act"); also && *also != "gelu_pytorch_tanh") {
-    text.refused("hidden_act", "is " + shown(*also) + "; the contract is gelu_pytorch_tanh");
-  }
-  for (const char* key : {"dtype", "torch_dtype"}) {
-    if (const json* v = text.find(key); v && *v != "bfloat16") {
-      text.refused(key,
-                   "is " + shown(*v) + "; weights and embedding scale are defined for bfloat16");
-    }
-  }
-}
-
-void read_bidirectional(ConfigReader& text, Architecture& arch) {
-  const json* v = text.find("use_bidirectional_attention");
-  if (!v) return;
-  arch.bidirectional_vision = *v == "vision";
-  if (!arch.bidirectional_vision) {
-    text.refused("use_bidirectional_attention",
-                 "is " + shown(*v) + "; text is causal, so null or \"vision\" can run");
-  }
-}
-
-void read_tied(ConfigReader& text, ConfigReader* outer) {
-  const std::string why = "the head and the embedding are one tensor in the contract";
-  // Both levels may carry the flag; one of them must, and each that does must say true.
-  if (outer && outer->has("tie_word_embeddings")) {
-    outer->flag("tie_word_embeddings", true, true, why);
-    text.flag("tie_word_embeddings", true, true, why);
-  } else {
-    text.flag("tie_word_embeddings", true, std::nullopt, why);
-  }
 }
 
 void read_segment(ConfigReader& top, ConfigFaults& faults, Architecture& arch) {
@@ -248,40 +189,6 @@ Result<Architecture> parse_config(const std::string& text, const std::string& wh
   top.unknown(arch.unknown_keys);
   if (!faults.none()) return faults.refusal(where);
   return arch;
-}
-
-Status parse_generation_config(const std::string& text, const std::string& where,
-                               Architecture& arch) {
-  SB_TRY(config, parse_json_strict(text, where));
-  const std::string asked = "read " + where;
-  if (!config.is_object()) return refuse(Code::kBrokenData, asked, "it is not an object");
-  auto ids = [&](const char* key, std::vector<int64_t>& to) -> Status {
-    const auto it = config.find(key);
-    if (it == config.end() || it->is_null()) return {};
-    const json list = it->is_array() ? *it : json::array({*it});
-    to.clear();
-    for (const json& e : list) {
-      if (!e.is_number_unsigned() || e.get<uint64_t>() >= static_cast<uint64_t>(arch.vocab)) {
-        return refuse(Code::kBrokenData, asked,
-                      std::string("key ") + key + " holds " + shown(e) + "; token ids are 0 to " +
-                          std::to_string(arch.vocab - 1));
-      }
-      to.push_back(e.get<int64_t>());
-    }
-    return {};
-  };
-  SB_DO(ids("eos_token_id", arch.tokens.eos));
-  SB_DO(ids("suppress_tokens", arch.tokens.suppress));
-  arch.tokens.from_generation_config = true;
-  return {};
-}
-
-Result<int> window_from_left_right(int64_t left, int64_t right) {
-  if (right == 0 && left >= 0 && left < kMaxPosition) return static_cast<int>(left + 1);
-  return refuse(Code::kRefused,
-                "read the window (" + std::to_string(left) + ", " + std::to_string(right) + ")",
-                "a causal window of W keys is (W − 1, 0): the query is not counted on the left",
-                "(1023, 0) for a window of 1024");
 }
 
 float Architecture::embedding_scale() const {

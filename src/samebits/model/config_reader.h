@@ -65,6 +65,9 @@ class ConfigReader {
 std::string shown(const nlohmann::json& value);
 
 // Parts of parse_config that have files of their own.
+void refuse_features(ConfigReader& text);
+void read_bidirectional(ConfigReader& text, Architecture& arch);
+void read_tied(ConfigReader& text, ConfigReader* outer);  // outer: the level above text_config
 void read_vision(const nlohmann::json& config, ConfigFaults& faults, Architecture& arch);
 void read_rope(ConfigReader& text, ConfigFaults& faults, Architecture& arch);
 void read_heads(ConfigReader& text, Architecture& arch);

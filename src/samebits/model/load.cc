@@ -12,7 +12,7 @@
 
 #include "samebits/model/fingerprint.h"
 #include "samebits/model/load.h"
-#include "samebits/model/presets.h"
+#include "samebits/model/source.h"
 #include "samebits/model/synthetic.h"
 
 namespace sb {
@@ -29,7 +29,7 @@ struct Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
   Device& device;
-  Checkpoint files;
+  CheckpointSource source;
   std::vector<std::pair<void*, size_t>> blocks;
 };
 
@@ -42,55 +42,6 @@ struct Loading {
   std::vector<TensorScan> scans;
   std::vector<std::string> warnings;
 };
-
-Status check_dtype(const SafeTensor& t, const std::string& dir) {
-  if (t.dtype == "BF16") return {};
-  return refuse(
-      Code::kRefused, "load " + dir,
-      "tensor " + t.name + " has dtype " + t.dtype + "; every weight, layer_scalar too, is BF16",
-      "the published bf16 checkpoint; widened or quantised weights are another model");
-}
-
-Status check_same(const Checkpoint& files, const std::string& copy, const std::string& original,
-                  const std::string& why, const std::string& dir) {
-  const SafeTensor &a = *files.find(copy), &b = *files.find(original);
-  if (a.bytes == b.bytes && std::memcmp(files.data(a), files.data(b), a.bytes) == 0) return {};
-  return refuse(Code::kBrokenData, "load " + dir,
-                "tensor " + copy + " differs from " + original + "; " + why,
-                "remove " + copy + " if it is stale; a model that needs both has no contract");
-}
-
-Status map_files(const std::string& dir, Checkpoint& files, Loading& load) {
-  SB_TRY(opened, Checkpoint::open(dir));
-  files = std::move(opened);
-  std::vector<StoredTensor> stored;
-  for (const SafeTensor& t : files.tensors()) {
-    SB_DO(check_dtype(t, dir));
-    stored.push_back({t.name, t.shape});
-  }
-  SB_TRY(names, match_tensors(load.arch, stored, dir));
-  if (!names.head.empty()) {
-    SB_DO(check_same(files, names.head, names.stored[load.tensors[0].name],
-                     "the head is the embedding (tied), so a separate copy must have its bytes",
-                     dir));
-    load.warnings.push_back(names.head +
-                            " is stored although tied; its bytes equal the embedding's");
-  }
-  for (const auto& [v, k] : names.shared_v) {
-    SB_DO(check_same(files, v, k, "global layers use one projection for K and V", dir));
-    load.warnings.push_back(v + " is stored although K = V there; its bytes equal k_proj's");
-  }
-  if (names.vision > 0) {
-    load.warnings.push_back(std::to_string(names.vision) +
-                            " vision tensors: recognised, not run yet");
-  } else if (load.arch.has_vision) {
-    load.warnings.push_back("the config describes a vision tower, the checkpoint holds none of it");
-  }
-  for (const auto& t : load.tensors) {
-    load.source.push_back(files.data(*files.find(names.stored[t.name])));
-  }
-  return {};
-}
 
 Result<void*> take(Storage& storage, size_t bytes) {
   auto ptr = storage.device.alloc(bytes);
@@ -259,23 +210,6 @@ int64_t available_host_bytes() {
   return std::strtoll(text.c_str() + at + std::strlen("MemAvailable:"), nullptr, 10) * 1024;
 }
 
-Result<Architecture> load_architecture(const std::string& dir) {
-  const std::string path = dir + "/config.json";
-  if (!path_exists(path)) {
-    return refuse(Code::kUsage, "open the model folder " + dir,
-                  path_exists(dir) ? "it holds no config.json" : "there is no such folder",
-                  "the folder of a checkpoint, or `samebits model new " + dir + " --preset tiny`");
-  }
-  SB_TRY(text, read_text(path));
-  SB_TRY(arch, parse_config(text, path));
-  const std::string generation = dir + "/generation_config.json";
-  if (path_exists(generation)) {
-    SB_TRY(more, read_text(generation));
-    SB_DO(parse_generation_config(more, generation, arch));
-  }
-  return arch;
-}
-
 Result<Model> load_model(const std::string& dir, Device& device, ThreadPool& pool) {
   Loading load;
   SB_TRY(arch, load_architecture(dir));
@@ -288,20 +222,11 @@ Result<Model> load_model(const std::string& dir, Device& device, ThreadPool& poo
   SB_DO(check_tokenizer(dir, load.arch, load.warnings));
 
   auto storage = std::make_shared<Storage>(device);
-  const std::string recipe = dir + "/" + kVirtualFile;
-  if (path_exists(recipe)) {
-    if (path_exists(dir + "/model.safetensors") ||
-        path_exists(dir + "/model.safetensors.index.json")) {
-      return refuse(Code::kBrokenData, "load " + dir,
-                    std::string("it holds both ") + kVirtualFile + " and safetensors files",
-                    "remove one of the two");
-    }
-    SB_TRY(text, read_text(recipe));
-    SB_TRY(seed, parse_virtual(text, recipe));
-    load.seed = seed;
-  } else {
-    SB_DO(map_files(dir, storage->files, load));
-  }
+  SB_TRY(source, open_source(dir, load.arch, load.tensors));
+  load.source = source.data;
+  load.seed = source.seed;
+  load.warnings.insert(load.warnings.end(), source.warnings.begin(), source.warnings.end());
+  storage->source = std::move(source);
   SB_DO(place(*storage, dir, load));
   SB_DO(fill(device, pool, load));
   SB_DO(judge(dir, load));
