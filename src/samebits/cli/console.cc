@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "samebits/base/file.h"
+#include "samebits/gate/interrupt.h"
 #include "samebits/gate/report_text.h"
 
 namespace sb {
@@ -60,6 +61,10 @@ void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), std
 void print_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 int report(const Refusal& refusal, const GlobalOptions& options) {
+  if (interrupted()) {  // whatever failed, failed because of it
+    print_error("samebits: interrupted; no output was written\n");
+    return static_cast<int>(Code::kInterrupted);
+  }
   if (options.json) {
     print(refusal_json(refusal));
   } else {

@@ -1,0 +1,88 @@
+#include "samebits/gate/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace sb {
+namespace {
+
+using testing::HasSubstr;
+
+// Metrics are descriptions, so these checks allow double rounding; verdicts never use them.
+constexpr double kTiny = 1e-12;
+
+TEST(Metrics, EqualStreamsGiveExactZeros) {
+  const std::vector<float> x = {-1.5f, -0.25f, -3.0f};
+  const std::vector<int64_t> starts = {0, 2};
+  const auto m = mismatch_metrics(x, x, starts);
+  for (const char* name :
+       {"train/train_rollout_logprob_abs_diff", "train/train_rollout_logprob_max_abs_diff",
+        "train/train_rollout_logprob_mismatch_count", "kl", "k3_kl", "chi2_token", "chi2_seq",
+        "log_ppl_diff", "log_ppl_abs_diff", "training/rollout_probs_diff_max",
+        "tis_truncate_fraction", "policy/rollout_train_logprobs_abs_diff_std"}) {
+    EXPECT_EQ(metric(m, name), 0.0) << name;
+  }
+  EXPECT_EQ(metric(m, "torch_equal"), 1.0);
+  EXPECT_EQ(metric(m, "element_count"), 3.0);
+  EXPECT_EQ(metric(m, "ppl_ratio"), 1.0);
+  EXPECT_EQ(metric(m, "sampling/importance_sampling_ratio/mean"), 1.0);
+  EXPECT_EQ(metric(m, "token_mult_prob_error"), 1.0);
+  EXPECT_NEAR(metric(m, "training/rollout_actor_probs_pearson_corr"), 1.0, kTiny);
+}
+
+TEST(Metrics, FollowTheirFormulas) {
+  const std::vector<float> train = {-1.0f, -2.0f, -0.5f}, rollout = {-1.5f, -2.0f, -0.25f};
+  const std::vector<int64_t> starts = {0, 2};
+  const auto m = mismatch_metrics(train, rollout, starts);
+  const double d[] = {0.5, 0.0, -0.25};
+  double k3 = 0, chi2 = 0;
+  for (const double x : d) k3 += std::exp(x) - x - 1, chi2 += std::exp(2 * x);
+  EXPECT_NEAR(metric(m, "train/train_rollout_logprob_abs_diff"), 0.25, kTiny);
+  EXPECT_EQ(metric(m, "train/train_rollout_logprob_max_abs_diff"), 0.5);
+  EXPECT_EQ(metric(m, "train/train_rollout_logprob_mismatch_count"), 2.0);
+  EXPECT_EQ(metric(m, "torch_equal"), 0.0);
+  EXPECT_NEAR(metric(m, "kl"), -0.25 / 3, kTiny);
+  EXPECT_NEAR(metric(m, "k3_kl"), k3 / 3, kTiny);
+  EXPECT_NEAR(metric(m, "chi2_token"), chi2 / 3 - 1, kTiny);
+  EXPECT_NEAR(metric(m, "chi2_seq"), (std::exp(1.0) + std::exp(-0.5)) / 2 - 1, kTiny);
+  EXPECT_NEAR(metric(m, "training_log_ppl"), (1.5 + 0.5) / 2, kTiny);
+  EXPECT_NEAR(metric(m, "rollout_log_ppl"), (1.75 + 0.25) / 2, kTiny);
+  EXPECT_NEAR(metric(m, "log_ppl_diff"), (-0.25 + 0.25) / 2, kTiny);
+  EXPECT_NEAR(metric(m, "log_ppl_abs_diff"), 0.25, kTiny);
+  EXPECT_NEAR(metric(m, "ppl_ratio"), (std::exp(-0.25) + std::exp(0.25)) / 2, kTiny);
+  EXPECT_NEAR(metric(m, "sampling/importance_sampling_ratio/max"), std::exp(0.5), kTiny);
+  EXPECT_NEAR(metric(m, "training/rollout_probs_diff_max"), std::exp(-0.25) - std::exp(-0.5),
+              kTiny);
+  EXPECT_EQ(metric(m, "logprob_abs_diff/median"), 0.25);
+  EXPECT_EQ(metric(m, "logprob_abs_diff/p99"), 0.5);
+}
+
+TEST(Metrics, LogRatiosAreClampedInChiSquare) {
+  const std::vector<float> train = {-1.0f}, rollout = {-101.0f};
+  const auto m = mismatch_metrics(train, rollout, std::vector<int64_t>{0});
+  EXPECT_NEAR(metric(m, "chi2_token") / std::exp(40.0), 1.0, 1e-9);
+  EXPECT_EQ(metric(m, "tis_truncate_fraction"), 1.0);
+  EXPECT_TRUE(std::isnan(metric(m, "training/rollout_probs_diff_std")));
+  EXPECT_TRUE(std::isnan(metric(m, "training/rollout_actor_probs_pearson_corr")));
+}
+
+TEST(Metrics, CountBitsNotValues) {
+  const std::vector<float> train = {0.0f}, rollout = {-0.0f};
+  const auto m = mismatch_metrics(train, rollout, std::vector<int64_t>{0});
+  EXPECT_EQ(metric(m, "train/train_rollout_logprob_mismatch_count"), 1.0);
+  EXPECT_EQ(metric(m, "train/train_rollout_logprob_abs_diff"), 0.0);
+  EXPECT_TRUE(std::isnan(metric(m, "no such metric")));
+}
+
+TEST(Metrics, CalibrationKnowsPublishedMagnitudes) {
+  EXPECT_THAT(calibration(0), HasSubstr("strict target"));
+  EXPECT_THAT(calibration(0.011), HasSubstr("healthy bf16 dense runs show"));
+  EXPECT_THAT(calibration(0.001), HasSubstr("below the 0.006–0.016"));
+  EXPECT_THAT(calibration(0.04), HasSubstr("0.036 and rising"));
+  EXPECT_THAT(calibration(0.5), HasSubstr("broken set-ups"));
+}
+
+}  // namespace
+}  // namespace sb
