@@ -132,7 +132,8 @@ class ChainProblem {
       case Operands::kOverflow: return float_with_field(240, 15);
       case Operands::kCancelling: return choice < 6 ? -0.0f : float_with_field(100, 40);
       case Operands::kZeroHeavy: return choice < 6 ? -0.0f : float_with_field(0, 140);
-      case Operands::kSaturating: return bits_float(0x3fffff00u | (word & 0xffu));
+      // Just below 2^−1: the exponent of the products, so that their sum and c overflow 2^31.
+      case Operands::kSaturating: return bits_float(0x3effff00u | (word & 0xffu));
       default: return float_with_field(115, 20);
     }
   }
