@@ -27,6 +27,7 @@ float mpfr_log(float x) {
   mpfr_log(v, v, MPFR_RNDN);
   const float y = mpfr_get_flt(v, MPFR_RNDN);
   mpfr_clear(v);
+  mpfr_free_cache();  // it is one per thread, and threads end
   return y;
 }
 

@@ -30,6 +30,7 @@ Pair mpfr_pair(float x) {
   const Pair p{mpfr_get_flt(s, MPFR_RNDN), mpfr_get_flt(c, MPFR_RNDN)};
   mpfr_clear(s);
   mpfr_clear(c);
+  mpfr_free_cache();  // it is one per thread, and threads end
   return p;
 }
 
