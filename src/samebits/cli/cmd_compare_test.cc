@@ -76,6 +76,7 @@ TEST(Program, HelpAndVersion) {
   EXPECT_THAT(samebits("help formats").out, HasSubstr("score/1"));
   EXPECT_THAT(samebits("help boundaries").out, HasSubstr("layers.i.mlp.down.acc"));
   EXPECT_EQ(samebits("help").out, samebits("--help").out);
+  EXPECT_THAT(samebits("help compare").out, HasSubstr("--comparator"));
   EXPECT_THAT(samebits("compare --help").out, HasSubstr("Examples:"));
 }
 

@@ -77,17 +77,30 @@ std::string boundaries_text() {
 
 }  // namespace
 
-void add_help_command(CLI::App& app, GlobalOptions&, int& exit_code) {
-  CLI::App* cmd = app.add_subcommand("help", "Explain codes, formats or boundaries");
+void add_help_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
+  CLI::App* cmd = app.add_subcommand("help", "Explain codes, formats, boundaries or a command");
   auto topic = std::make_shared<std::string>();
-  cmd->add_option("topic", *topic, "codes, formats or boundaries")
-      ->check(CLI::IsMember({"codes", "formats", "boundaries"}));
-  cmd->callback([topic, &app, &exit_code] {
-    print(*topic == "codes"        ? codes_text()
-          : *topic == "formats"    ? kFormats
-          : *topic == "boundaries" ? boundaries_text()
-                                   : app.help());
-    exit_code = 0;
+  cmd->add_option("topic", *topic, "codes, formats, boundaries or a command");
+  cmd->callback([topic, &app, &options, &exit_code] {
+    const auto help_of = [&](const CLI::App* a, const std::string& name) {
+      return a->get_formatter()->make_help(a, name, CLI::AppFormatMode::Normal);
+    };
+    const auto matches =
+        app.get_subcommands([&](const CLI::App* a) { return a->get_name() == *topic; });
+    const CLI::App* named = topic->empty() ? &app : matches.empty() ? nullptr : matches[0];
+    if (*topic == "codes") {
+      print(codes_text());
+    } else if (*topic == "formats") {
+      print(kFormats);
+    } else if (*topic == "boundaries") {
+      print(boundaries_text());
+    } else if (named) {
+      print(help_of(named, topic->empty() ? "samebits" : "samebits " + *topic));
+    } else {
+      const auto no = refuse(Code::kUsage, "help " + *topic, "there is no such topic or command",
+                             "samebits help codes|formats|boundaries|COMMAND");
+      exit_code = report(no.value(), options);
+    }
   });
 }
 

@@ -17,7 +17,8 @@ std::string sides(const std::string& a, const std::string& b) { return "A " + a 
 std::string ids_text(const std::vector<int32_t>& ids) {
   std::string out = "[";
   for (size_t i = 0; i < ids.size() && i < 8; ++i) {
-    out += (i ? "," : "") + std::to_string(ids[i]);
+    if (i) out += ',';
+    out += std::to_string(ids[i]);
   }
   return out + (ids.size() > 8 ? ",…]" : "]");
 }

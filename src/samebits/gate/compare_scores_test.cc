@@ -284,7 +284,7 @@ TEST(CompareFiles, RecogniseContentAndRefuseTheRest) {
   for (const auto& r : log_rows()) {
     log += "{\"id\":\"" + r.id +
            "\",\"tokens\":[1,2,3,4,5,6,7,8,9,10,11,12],\"prompt_len\":4,\"lp\":[";
-    for (size_t i = 0; i < 8; ++i) log += (i ? "," : "") + std::to_string(r.logprobs->at(i));
+    for (size_t i = 0; i < 8; ++i) (log += i ? "," : "") += std::to_string(r.logprobs->at(i));
     log += "]}\n";
   }
   const std::string s = put("s.txt", scores), l = put("l.txt", log);

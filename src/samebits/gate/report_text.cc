@@ -60,7 +60,8 @@ std::string percent(int64_t part, int64_t whole) {
   if (part > 0) hundredths = std::max<int64_t>(hundredths, 1);
   if (part < whole) hundredths = std::min<int64_t>(hundredths, 9999);
   const std::string cents = std::to_string(hundredths % 100);
-  return std::to_string(hundredths / 100) + "." + (cents.size() < 2 ? "0" : "") + cents + " %";
+  return std::to_string(hundredths / 100) + "." + std::string(cents.size() < 2 ? "0" : "") + cents +
+         " %";
 }
 
 std::string boundary_table(const Comparison& c) {
@@ -77,7 +78,7 @@ std::string boundary_table(const Comparison& c) {
     table.add({b.boundary, grouped(b.rows), grouped(b.differing), percent(b.differing, b.rows),
                grouped(b.non_finite_a), grouped(b.non_finite_b)});
   }
-  std::string out = "\n" + table.text();
+  std::string out = std::string("\n") + table.text();
   if (end < c.boundaries.size()) {
     out += "  … and " + grouped(static_cast<int64_t>(c.boundaries.size() - end)) +
            " boundaries more (--json or --html lists them)\n";
@@ -96,7 +97,7 @@ std::string metric_table(const Comparison& c) {
     const double value = metric(c.metrics, name);
     table.add({name, std::isnan(value) ? "undefined" : shortest_or_null(value)});
   }
-  return "\n" + table.text() + "  training is " + (c.a_is_train ? "A" : "B") +
+  return std::string("\n") + table.text() + "  training is " + (c.a_is_train ? "A" : "B") +
          ", rollout the other (--json lists all metrics)\n";
 }
 
