@@ -54,11 +54,10 @@ std::string place_line(const char* what, const Difference& d) {
 
 std::string percent(int64_t part, int64_t whole) {
   if (whole == 0) return "–";
-  // Rounded to hundredths by integers; a non-zero share never reads 0.00, nor a partial one 100.00.
-  int64_t hundredths = static_cast<int64_t>(
-      std::llround(1e4 * static_cast<double>(part) / static_cast<double>(whole)));
-  if (part > 0) hundredths = std::max<int64_t>(hundredths, 1);
-  if (part < whole) hundredths = std::min<int64_t>(hundredths, 9999);
+  // Hundredths, cut; a share that is not none never reads 0.00, nor can a partial one read 100.00.
+  const int64_t hundredths =
+      static_cast<int64_t>(1e4 * static_cast<double>(part) / static_cast<double>(whole));
+  if (part > 0 && hundredths == 0) return "< 0.01 %";
   const std::string cents = std::to_string(hundredths % 100);
   return std::to_string(hundredths / 100) + "." + std::string(cents.size() < 2 ? "0" : "") + cents +
          " %";

@@ -90,9 +90,10 @@ class RowReader {
     if (!v->is(JsonValue::Kind::kArray))
       return bad(name + " = " + value_text(*v) + ", not an array");
     const int64_t n = static_cast<int64_t>(v->items.size());
-    if (n < 2) {
+    if (n < (options_.prompts ? 1 : 2)) {
       return bad(name + " holds " + std::to_string(n) +
-                 " ids; a row needs at least 2, the first is context only");
+                 (options_.prompts ? " ids; a prompt needs at least 1"
+                                   : " ids; a row needs at least 2, the first is context only"));
     }
     if (n > max_position_) {
       return refuse(Code::kRefused, "read token rows from " + where_,
@@ -116,14 +117,19 @@ class RowReader {
   Status read_prompt_len(const JsonValue& json, TokenRow& row) {
     const std::string name = key("prompt_len");
     const JsonValue* v = json.find(name);
+    if (!v && options_.prompts) {
+      row.prompt_len = static_cast<int>(row.tokens.size());
+      return {};
+    }
     if (!v) return bad("the key " + in_quotes(name) + " is missing; it has no default");
-    const int64_t limit = static_cast<int64_t>(row.tokens.size()) - 1;
+    const int64_t limit = static_cast<int64_t>(row.tokens.size()) - (options_.prompts ? 0 : 1);
     if (!v->is(JsonValue::Kind::kInt) || v->integer < 1 || v->integer > limit) {
       return bad(name + " = " + value_text(*v) + " is not in 1…" + std::to_string(limit) + " (" +
                  std::to_string(row.tokens.size()) +
                  " tokens, at least one before and one scored)");
     }
     row.prompt_len = static_cast<int>(v->integer);
+    if (options_.prompts) row.tokens.resize(static_cast<size_t>(row.prompt_len));
     return {};
   }
 

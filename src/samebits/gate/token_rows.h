@@ -31,6 +31,9 @@ struct TokenRowOptions {
   // Our key → the key to read instead, e.g. {"logprobs", "rollout_log_probs"}.
   std::map<std::string, std::string> keys;
   bool need_logprobs = false;
+  // Rows are prompts: one token is enough, prompt_len is optional and cuts the tokens, and results of
+  // an earlier run (logprobs, mask) are ignored. prompt_len becomes the number of tokens.
+  bool prompts = false;
 };
 
 // Parses "logprobs=rollout_log_probs" into the map; refuses keys that do not exist.
