@@ -250,8 +250,10 @@ TEST(Attention, ARowDoesNotDependOnItsBatch) {
   for (const AttentionSetup& s : {sliding(24, 16), global(64, 16)}) {
     const Keys keys(12, s, {40, 90, 65});
     const auto cache = filled_cache(s, keys, Layout::kPageKv, 16, 5);
-    std::vector<Query> rows = all_rows(keys);
-    rows.erase(rows.begin() + 30, rows.begin() + 125);  // 100 rows of all three remain
+    std::vector<Query> rows;
+    for (const Query row : all_rows(keys)) {
+      if (row.pos % 2 == 0) rows.push_back(row);  // 98 rows of all three
+    }
     const auto q = queries(s, rows.size());
     expect_rows_do_not_depend_on_the_batch([&](Rig& rig, int first, int count) {
       const std::vector<Query> some(rows.begin() + first, rows.begin() + first + count);

@@ -1,3 +1,4 @@
+// The operators of the head and of sampling: what they check before they run.
 #include <cmath>
 
 #include "samebits/contract/head_shape.h"
