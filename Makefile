@@ -3,7 +3,7 @@
 JOBS ?= $(shell nproc)
 ARGS ?=
 # Tests named *Full are long sweeps: only `make test-full` and FULL=1 run them.
-SKIP_FULL = $(if $(FULL),,-E 'Full(/|$$)')
+SKIP_FULL = $(if $(FULL),,-E 'Full(/| |$$)')
 CTEST = ctest --output-on-failure -j$(JOBS) --no-tests=error $(SKIP_FULL)
 SOURCES = git ls-files -z -- '*.h' '*.cc' '*.cu' '*.cuh' '*.hip'
 
@@ -24,7 +24,7 @@ demo: bootstrap build/release/build.ninja  ## build the program and show what it
 
 test: bootstrap-test build/release/build.ninja  ## build, cheap checks, the tests
 	cmake --build build/release -j$(JOBS)
-	@$(MAKE) --no-print-directory check-fast; checks=$$?; \
+	@tools/check_fast.sh build/release; checks=$$?; \
 	tools/run_tests.sh build/release $(CTEST); tests=$$?; \
 	[ $$checks -eq 0 ] || echo "a check FAILED, see above the tests"; \
 	exit $$((checks || tests))
@@ -36,15 +36,7 @@ test-full:  ## the whole suite with its long sweeps, then again under the saniti
 check: bootstrap-check check-fast check-format check-tidy  ## format, lint and every cheap check
 
 check-fast: build/release/build.ninja  ## layers, flags, bit tests, text, docs
-	@failed=0; \
-	python3 tools/test_checks.py || failed=1; \
-	python3 tools/check_layers.py || failed=1; \
-	python3 tools/check_flags.py build/release || failed=1; \
-	python3 tools/check_bit_tests.py || failed=1; \
-	python3 tools/check_text.py || failed=1; \
-	python3 tools/check_docs.py --program build/release/samebits || failed=1; \
-	python3 tools/status.py --check || failed=1; \
-	exit $$failed
+	tools/check_fast.sh build/release
 
 check-format: bootstrap-check  ## clang-format, without changing files
 	$(SOURCES) | xargs -0 clang-format-19 --dry-run -Werror

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails on a float tolerance in a test. Bits are compared as integers; where a comparison with
 another reference needs a tolerance, the line or the one above it says which:
-`// tolerance: <reference>`."""
+`// tolerance: <reference>`. One such comment covers the unbroken run of lines below it."""
 import pathlib
 import re
 import sys
@@ -21,12 +21,14 @@ def check(root):
                     for p in (root / folder).rglob(n)})
     problems = []
     for path in files:
-        before = ""
+        covered = False
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if TOLERANCE.search(line) and not WAIVER.search(line) and not WAIVER.search(before):
+            tolerant = TOLERANCE.search(line)
+            waived = WAIVER.search(line) or (covered and line.strip())
+            if tolerant and not waived:
                 problems.append(f"{path.relative_to(root)}:{number}: float tolerance; compare bits, "
                                 "or name the reference: // tolerance: <reference>")
-            before = line
+            covered = bool(WAIVER.search(line) or (covered and tolerant))
     if not files:
         problems.append(f"{root}: no test file found, so nothing was checked")
     return problems, f"{len(files)} test files"

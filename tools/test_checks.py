@@ -117,6 +117,9 @@ class BitTests(Tree):
     def test_named_reference(self):
         self.assertEqual(self.check("// tolerance: MPFR, 1 ulp\nEXPECT_NEAR(a, b, 1e-3);\n"), [])
         self.assertEqual(self.check("EXPECT_NEAR(a, b, 1e-3);  // tolerance: transformers 4\n"), [])
+        run = "// tolerance: MPFR\nEXPECT_NEAR(a, b, 1);\nEXPECT_NEAR(c, d, 1);\n"
+        self.assertEqual(self.check(run), [])
+        self.one(self.check(run + "int x;\nEXPECT_NEAR(e, f, 1);\n"), "a_test.cc:5")
         self.one(self.check("// tolerance:\nEXPECT_NEAR(a, b, 1e-3);\n"), "float tolerance")
 
     def test_bits_are_fine(self):
