@@ -10,6 +10,9 @@
 
 #include "samebits/cli/cmd_compare.h"
 #include "samebits/cli/cmd_help.h"
+#include "samebits/cli/cmd_model.h"
+#include "samebits/cli/cmd_score.h"
+#include "samebits/cli/cmd_verify.h"
 #include "samebits/cli/console.h"
 #include "samebits/gate/interrupt.h"
 
@@ -74,6 +77,10 @@ int run(int argc, char** argv) {
   GlobalOptions options;
   int exit_code = 0;
   add_global_options(app, options);
+  add_model_commands(app, options, exit_code);
+  add_score_command(app, options, exit_code);
+  add_rollout_command(app, options, exit_code);
+  add_verify_command(app, options, exit_code);
   add_compare_command(app, options, exit_code);
   add_help_command(app, options, exit_code);
   app.footer(

@@ -37,6 +37,10 @@ class RowReader {
     at_ += ", row " + in_quotes(row.id);
     SB_DO(read_tokens(json, row));
     SB_DO(read_prompt_len(json, row));
+    if (options_.prompts) {
+      keep_extra(json, row);
+      return row;
+    }
     SB_DO(read_logprobs(json, row));
     SB_DO(read_mask(json, row));
     SB_DO(read_temperature(json, row));

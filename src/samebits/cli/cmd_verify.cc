@@ -1,0 +1,72 @@
+// samebits verify: the scenario matrix on one model; a table, JSON or an HTML page.
+#include "samebits/cli/cmd_verify.h"
+
+#include <memory>
+
+#include "samebits/gate/interrupt.h"
+#include "samebits/gate/score_run.h"
+#include "samebits/gate/verify.h"
+
+namespace sb {
+namespace {
+
+struct Args {
+  std::string dir, tokens, suite = "all";
+  bool guard = false;
+};
+
+Result<Code> run(const Args& args, const GlobalOptions& options) {
+  SB_TRY(engine, Engine::open(args.dir, {.profile = options.profile,
+                                         .backend = options.backend,
+                                         .threads = options.threads,
+                                         .tp = options.tp,
+                                         .inject = options.inject,
+                                         .guard = args.guard}));
+  VerifyOptions verify_options;
+  verify_options.suite = args.suite;
+  if (!args.tokens.empty()) {
+    const Architecture& arch = engine.model->arch;
+    SB_TRY(rows, read_token_rows(args.tokens, arch.vocab, arch.max_position));
+    verify_options.rows = as_sequences(rows);
+  }
+  for (const auto& f : engine.faults) {
+    print_error(std::string("samebits: planted fault: ") + fault_info(f.kind).name + ", first at " +
+                boundary_name(fault_boundary(f)) + "\n");
+  }
+  std::unique_ptr<Progress> progress;
+  verify_options.progress = [&](const std::string&, int64_t done, int64_t total) {
+    if (!progress) progress = std::make_unique<Progress>("scenarios", total);
+    progress->update(done);
+  };
+  verify_options.interrupted = [] { return interrupted(); };
+  SB_TRY(report, verify(engine, verify_options));
+  progress.reset();
+  SB_DO(write_html(verify_html(report), options));
+  const std::string text = options.json ? verify_json(report) : verify_text(report);
+  print(text);
+  return report.code;
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
+  CLI::App* cmd = app.add_subcommand(
+      "verify", "Run the same rows in every way a trainer and a rollout engine would; compare bits");
+  auto args = std::make_shared<Args>();
+  cmd->add_option("DIR", args->dir, "checkpoint folder")->required();
+  cmd->add_option("--tokens", args->tokens, "token rows; default: made rows of 5 to 200 tokens and a long one");
+  cmd->add_option("--suite", args->suite, "all, or hybrid-attention")->capture_default_str();
+  cmd->add_flag("--guard", args->guard, "run on memory that faults outside operators");
+  cmd->footer(
+      "Examples:\n"
+      "  samebits verify tiny\n"
+      "  samebits verify tiny --profile gfx942 --html verify.html\n"
+      "  samebits verify tiny --inject window-plus-1\n"
+      "A planted fault (--inject) sits in every scenario's arm; the reference stays clean.");
+  cmd->callback([args, &options, &exit_code] {
+    const auto code = run(*args, options);
+    exit_code = code ? static_cast<int>(*code) : report(code.error(), options);
+  });
+}
+
+}  // namespace sb

@@ -1,0 +1,61 @@
+#include "samebits/gate/engine.h"
+
+#include "samebits/backend/implementation.h"
+#include "samebits/contract/contract.h"
+
+namespace sb {
+
+Result<Profile> parse_profile(const std::string& name) {
+  for (Profile p : kProfiles) {
+    if (name == profile_name(p)) return p;
+  }
+  return refuse(Code::kUsage, "run profile " + name, "there is no profile of this name",
+                "sm90, gfx942 or ieee");
+}
+
+Result<Engine> Engine::open(const std::string& dir, const EngineOptions& options) {
+  Engine e;
+  e.options = options;
+  SB_TRY(profile, parse_profile(options.profile));
+  e.profile = profile;
+  if (options.backend != "cpu") {
+    const char* absence = options.backend == "cuda" ? cuda_absence() : hip_absence();
+    return refuse(Code::kEnvironment, "run on backend " + options.backend,
+                  absence ? absence : "no such backend is built", "--backend cpu");
+  }
+  e.device = options.guard ? make_guard_device() : make_cpu_device();
+  e.pool = std::make_unique<ThreadPool>(options.threads);
+  SB_TRY(model, load_model(dir, *e.device, *e.pool));
+  e.model = std::make_unique<Model>(std::move(model));
+  SB_TRY(plan, plan_rank(e.model->arch, 0, options.tp));
+  SB_ASSERT(plan.size == options.tp, "a plan of another size");
+  for (const auto& text : options.inject) {
+    SB_TRY(fault, parse_fault(text, e.model->arch.num_layers()));
+    e.faults.push_back(fault);
+  }
+  return e;
+}
+
+RunOptions Engine::run_options(const Schedule& schedule) const {
+  RunOptions run;
+  run.session.profile = profile;
+  run.session.faults = faults;
+  run.schedule = schedule;
+  return run;
+}
+
+Result<RunResult> Engine::score(const std::vector<Sequence>& sequences, const RunOptions& run) {
+  return score_rows_ranks(*model, *device, *pool, options.tp, sequences, run);
+}
+
+RunHeader Engine::header(const RunOptions& run) const {
+  return {.model = model->arch_digest,
+          .weights = model->weights_digest,
+          .contracts = contract_set(),
+          .profile = profile_name(run.session.profile),
+          .temperature = run.session.temperature,
+          .suppress = run.session.suppress,
+          .schedule = run.schedule.name()};
+}
+
+}  // namespace sb

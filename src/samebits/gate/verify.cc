@@ -1,0 +1,290 @@
+#include "samebits/gate/verify.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "samebits/base/bits.h"
+#include "samebits/base/rng.h"
+#include "samebits/gate/compare.h"
+#include "samebits/gate/record_gate.h"
+#include "samebits/gate/scenarios.h"
+#include "samebits/gate/score_run.h"
+
+namespace sb {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Runs scenarios against references that are computed once: each row alone, the training schedule,
+// no faults.
+class Matrix {
+ public:
+  Matrix(Engine& engine, const VerifyOptions& options, std::vector<Sequence> rows,
+         std::vector<Sequence> long_rows)
+      : engine_(engine),
+        options_(options),
+        rows_(std::move(rows)),
+        long_rows_(std::move(long_rows)) {}
+
+  Result<ScenarioResult> run(const Scenario& scenario);
+  Result<const Logprobs*> reference(const std::vector<Sequence>& rows, const Meaning& meaning);
+  const std::vector<Sequence>& rows() const { return rows_; }
+
+ private:
+  struct Reference {
+    std::vector<std::string> ids;
+    Meaning meaning;
+    Logprobs logprobs;
+  };
+
+  RunOptions clean_alone(const Meaning& meaning) const {
+    RunOptions run = engine_.run_options({});
+    run.packed = false;
+    run.session.faults.clear();
+    run.session.temperature = meaning.temperature;
+    run.session.suppress = meaning.suppress;
+    run.interrupted = options_.interrupted;
+    return run;
+  }
+
+  RunOptions arm(const Scenario& s) const {
+    RunOptions run = engine_.run_options(s.schedule);
+    run.packed = s.packed;
+    run.padding_rows = s.padding_rows;
+    run.pad_fill = s.pad_fill;
+    run.prefix = s.prefix;
+    run.join_every = s.join_every;
+    run.session.cache = s.cache;
+    run.session.temperature = s.meaning.temperature;
+    run.session.suppress = s.meaning.suppress;
+    run.interrupted = options_.interrupted;
+    return run;
+  }
+
+  Result<RunResult> score(const Scenario& s, const std::vector<Sequence>& rows,
+                          const RunOptions& run) {
+    if (s.threads == 0) return engine_.score(rows, run);
+    ThreadPool pool(s.threads);
+    return score_rows_ranks(*engine_.model, *engine_.device, pool, engine_.options.tp, rows, run);
+  }
+
+  // The scenario's rows: themselves, or in another order among strangers (which are not compared).
+  std::vector<Sequence> company(const Scenario& s, const std::vector<Sequence>& rows) const;
+  Status check_run_records(const std::vector<Record>& records, const Scenario& s, bool sampled);
+  Status localise(const Scenario& s, const std::vector<Sequence>& compared,
+                  const std::vector<Sequence>& all, ScenarioResult& out);
+
+  Engine& engine_;
+  const VerifyOptions& options_;
+  std::vector<Sequence> rows_, long_rows_;
+  std::vector<Reference> references_;
+};
+
+std::vector<int32_t> random_tokens(const Architecture& arch, int64_t n, uint64_t stream) {
+  CounterRng rng(0x5eed, stream);
+  std::vector<int32_t> tokens(static_cast<size_t>(n));
+  for (auto& t : tokens) t = 8 + static_cast<int32_t>(rng.below(static_cast<uint32_t>(arch.vocab - 9)));
+  return tokens;
+}
+
+std::vector<Sequence> Matrix::company(const Scenario& s, const std::vector<Sequence>& rows) const {
+  if (!s.other_neighbours) return rows;
+  std::vector<Sequence> all;
+  uint64_t stream = 1000;
+  for (auto it = rows.rbegin(); it != rows.rend(); ++it) {
+    const int64_t n = 3 + static_cast<int64_t>(stream % 7) * 9;
+    all.push_back({"stranger " + std::to_string(stream), random_tokens(engine_.model->arch, n, stream), 1});
+    ++stream;
+    all.push_back(*it);
+  }
+  return all;
+}
+
+Result<const Logprobs*> Matrix::reference(const std::vector<Sequence>& rows,
+                                          const Meaning& meaning) {
+  std::vector<std::string> ids;
+  for (const auto& r : rows) ids.push_back(r.id);
+  for (const auto& known : references_) {
+    if (known.ids == ids && known.meaning == meaning) return &known.logprobs;
+  }
+  ThreadPool& pool = *engine_.pool;
+  Parallel alone;
+  SB_TRY(result, score_rows(*engine_.model, *engine_.device, pool, alone, rows, clean_alone(meaning)));
+  references_.reserve(32);  // pointers into it are handed out
+  SB_ASSERT(references_.size() < 32, "more references than reserved");
+  references_.push_back({std::move(ids), meaning, std::move(result.logprobs)});
+  return &references_.back().logprobs;
+}
+
+Status Matrix::check_run_records(const std::vector<Record>& records, const Scenario& s,
+                                 bool sampled) {
+  RecordExpectation expect;
+  expect.profile = engine_.options.profile;
+  expect.backend = engine_.options.backend;
+  expect.tp = engine_.options.tp;
+  expect.paged = s.schedule.kind != ScheduleKind::kTrain;
+  expect.sampled = sampled;
+  return check_sealed(seal_records(records), engine_.model->arch, expect);
+}
+
+Status Matrix::localise(const Scenario& s, const std::vector<Sequence>& compared,
+                        const std::vector<Sequence>& all, ScenarioResult& out) {
+  RunOptions clean = clean_alone(s.meaning), suspect = arm(s);
+  clean.trace = suspect.trace = true;
+  // The reference sees the same rows, so that both traces have the same row table.
+  SB_TRY(a, engine_.score(all, clean));
+  SB_TRY(b, score(s, all, suspect));
+  (void)compared;
+  const auto digests = token_digests(all);
+  const Comparison c = compare_traces(view_of(*a.trace, engine_.header(clean), digests),
+                                      view_of(*b.trace, engine_.header(suspect), digests));
+  if (!c.first) {
+    out.finding = "log-probabilities differ but no boundary does: " + c.finding;
+    return {};
+  }
+  out.boundary = c.first->boundary;
+  out.row = c.first->id;
+  out.position = c.first->pos;
+  out.finding = c.first->boundary + ", row " + c.first->id + ", position " +
+                std::to_string(c.first->pos);
+  return {};
+}
+
+Result<ScenarioResult> Matrix::run(const Scenario& s) {
+  const auto start = Clock::now();
+  ScenarioResult out{.group = s.group, .name = s.name};
+  std::vector<Sequence> rows = s.long_row ? long_rows_ : rows_;
+  Logprobs got;
+  std::vector<Sequence> all;
+  std::vector<Record> records;
+  if (s.generate) {
+    RolloutOptions rollout;
+    rollout.session = arm(s).session;
+    rollout.max_new = 40;
+    rollout.seed = 3;
+    rollout.join_every = 2;
+    rollout.interrupted = options_.interrupted;
+    std::vector<Sequence> prompts = rows;
+    for (auto& p : prompts) p.tokens.resize(static_cast<size_t>(p.prompt_len));
+    SB_TRY(drawn, rollout_ranks(*engine_.model, *engine_.device, *engine_.pool, engine_.options.tp,
+                                prompts, rollout));
+    rows = drawn.sequences;
+    for (auto& r : rows) r.id = "drawn " + r.id;
+    all = rows;
+    got = std::move(drawn.logprobs);
+    records = std::move(drawn.records);
+  } else {
+    all = company(s, rows);
+    SB_TRY(result, score(s, all, arm(s)));
+    for (const auto& r : rows) {
+      const auto at = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.id == r.id; });
+      got.push_back(result.logprobs[static_cast<size_t>(at - all.begin())]);
+    }
+    records = std::move(result.records);
+  }
+  SB_TRY(want, reference(rows, s.meaning));
+  bool finite = true;
+  for (size_t i = 0; i < got.size(); ++i) {
+    for (size_t j = 0; j < got[i].size(); ++j) {
+      ++out.compared;
+      out.differing += float_bits(got[i][j]) != float_bits((*want)[i][j]);
+      finite &= std::isfinite(got[i][j]) && std::isfinite((*want)[i][j]);
+    }
+  }
+  if (auto trusted = check_run_records(records, s, s.generate); !trusted) {
+    out.code = trusted.error().code;
+    out.finding = trusted.error().asked + ": " + trusted.error().reasons.front();
+  } else if (out.compared == 0) {
+    out.code = Code::kBrokenData;
+    out.finding = "nothing was compared";
+  } else if (out.differing > 0 || !finite) {
+    out.code = Code::kDrift;
+    SB_DO(localise(s, rows, all, out));
+  }
+  out.seconds = seconds_since(start);
+  return out;
+}
+
+Spread measure_spread(const Logprobs& logprobs) {
+  Spread s;
+  std::set<uint32_t> distinct;
+  double sum = 0, squares = 0;
+  for (const auto& row : logprobs) {
+    for (float v : row) {
+      ++s.logprobs;
+      distinct.insert(float_bits(v));
+      sum += v;
+      squares += double{v} * v;
+      s.max_abs_logprob = std::max(s.max_abs_logprob, std::abs(double{v}));
+    }
+  }
+  s.distinct = static_cast<int64_t>(distinct.size());
+  const double n = static_cast<double>(std::max<int64_t>(1, s.logprobs));
+  s.sigma = std::sqrt(std::max(0.0, squares / n - sum / n * sum / n));
+  return s;
+}
+
+}  // namespace
+
+std::vector<Sequence> verify_rows(const Architecture& arch, int64_t long_row) {
+  std::vector<Sequence> rows;
+  const std::pair<int64_t, int> shapes[] = {{5, 1}, {33, 4}, {64, 9}, {65, 16}, {200, 20}};
+  for (const auto& [tokens, prompt] : shapes) {
+    rows.push_back({"r" + std::to_string(tokens),
+                    random_tokens(arch, tokens, static_cast<uint64_t>(tokens)), prompt});
+  }
+  if (long_row > 0) {
+    rows.push_back({"r" + std::to_string(long_row),
+                    random_tokens(arch, long_row, static_cast<uint64_t>(long_row)), 1});
+  }
+  return rows;
+}
+
+Result<VerifyReport> verify(Engine& engine, const VerifyOptions& options) {
+  const auto start = Clock::now();
+  const Architecture& arch = engine.model->arch;
+  if (options.suite != "all" && options.suite != "hybrid-attention") {
+    return refuse(Code::kUsage, "verify suite " + options.suite, "there is no suite of this name",
+                  "all or hybrid-attention");
+  }
+  // Long enough to leave the window and a segment.
+  const int64_t long_tokens =
+      options.rows.empty() ? (arch.window >= 1024 ? arch.window + 76 : 300) : 0;
+  std::vector<Sequence> rows = options.rows.empty() ? verify_rows(arch, 0) : options.rows;
+  std::vector<Sequence> long_rows;
+  if (long_tokens > 0) long_rows.push_back(verify_rows(arch, long_tokens).back());
+
+  Matrix matrix(engine, options, rows, long_rows);
+  VerifyReport report;
+  report.header = engine.header(engine.run_options({}));
+  for (const auto& fault : engine.faults) report.planted.push_back(fault_info(fault.kind).name);
+  std::vector<Scenario> scenarios = all_scenarios(arch, long_tokens);
+  if (options.suite == "hybrid-attention") {
+    std::erase_if(scenarios, [](const Scenario& s) { return !s.hybrid; });
+  }
+  SB_TRY(reference, matrix.reference(matrix.rows(), Meaning{}));
+  report.spread = measure_spread(*reference);
+  int64_t done = 0;
+  for (const auto& s : scenarios) {
+    if (options.interrupted && options.interrupted()) {
+      return refuse(Code::kInterrupted, "verify", "interrupted");
+    }
+    if (options.progress) {
+      options.progress(s.group + ": " + s.name, done++, static_cast<int64_t>(scenarios.size()));
+    }
+    SB_TRY(result, matrix.run(s));
+    report.compared += result.compared;
+    report.differing += result.differing;
+    report.code = worst(report.code, result.code);
+    report.scenarios.push_back(std::move(result));
+  }
+  report.seconds = seconds_since(start);
+  return report;
+}
+
+}  // namespace sb
