@@ -151,7 +151,11 @@ class Goldens {
     const auto y = score(z, w, vocab, {0, 1, 2, static_cast<int32_t>(vocab - 1)}, s);
     const std::string shape = "R=4 H=96 V=" + std::to_string(vocab) + " T=0.7";
     put("head.v1", seed, shape,
-        Digest().add(y.logp.values()).add(y.lse.values()).add(y.capped.values()));
+        Digest()
+            .add(y.shard_ms.values())
+            .add(y.logp.values())
+            .add(y.lse.values())
+            .add(y.capped.values()));
 
     std::vector<uint64_t> hash{xxh64("a"), xxh64("b"), xxh64("c"), xxh64("d")};
     const auto position = int_tensor({0, 1, 2, 3});
@@ -197,6 +201,7 @@ nlohmann::json digests_now() {
     g.elementwise(8);
     g.head_and_sample(9, 500);
     g.head_and_sample(9, 2500);
+    g.head_and_sample(9, 5000);
     all.update(g.digests);
   }
   return all;

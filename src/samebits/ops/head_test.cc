@@ -35,12 +35,20 @@ void expect_contract(const Tensor<bf16>& z, const Tensor<bf16>& w, int64_t vocab
       capped.push_back(s.softcap * arith::tanh(logit.back() / s.softcap));
       c.push_back(capped.back() / s.temperature);
     }
-    const auto all = reference::head_max_sum(c, s.suppress);
+    const auto shards = reference::head_shards(c, s.suppress);
+    const auto all = reference::head_max_sum(shards);
+    std::vector<float> ms;
+    for (const auto& shard : shards) {
+      ms.push_back(shard ? shard->m : reference::kMinusInf);
+      ms.push_back(shard ? shard->s : 0.0f);
+    }
     const std::string what =
         s.arithmetic.name() + ", V = " + std::to_string(vocab) + ", row " + std::to_string(r);
     expect_same_bits(std::vector(y.logit.row(r), y.logit.row(r) + vocab), logit, what + ", logit");
     expect_same_bits(std::vector(y.capped.row(r), y.capped.row(r) + vocab), capped,
                      what + ", softcap");
+    expect_same_bits(std::vector(y.shard_ms.row(r), y.shard_ms.row(r) + 16), ms,
+                     what + ", (m, S) of the shards");
     expect_same_bits(y.lse(r), all.m + arith::log(all.s), what + ", lse");
     const float target = c[static_cast<size_t>(targets[static_cast<size_t>(r)])];
     expect_same_bits(y.logp(r), reference::log_probability(target, all), what + ", logp");
@@ -92,6 +100,7 @@ TEST(Head, ShardsOfTwoFourAndEightRanksGiveTheBitsOfOne) {
       const std::string what = "V = " + std::to_string(vocab) + ", ranks " + std::to_string(ranks);
       expect_same_bits(split.logp.values(), whole.logp.values(), what + ", logp");
       expect_same_bits(split.lse.values(), whole.lse.values(), what + ", lse");
+      expect_same_bits(split.shard_ms.values(), whole.shard_ms.values(), what + ", (m, S)");
       expect_same_bits(split.logit.values(), whole.logit.values(), what + ", logit");
       expect_same_bits(split.capped.values(), whole.capped.values(), what + ", softcap");
     }
@@ -191,6 +200,27 @@ TEST(Head, NonFiniteLogitsNeverGiveAFiniteLogProbability) {
   for (int64_t v = 256; v < 512; ++v) w(v, 0) = bf16{kBf16Nan};
   const auto tile = score(z, w, 600, {5, 5});
   EXPECT_TRUE(is_nan_bits(bits_of(tile.logp(1))) && is_nan_bits(bits_of(tile.lse(1))));
+}
+
+// c of a vanishing negative logit is −0; the maximum must not hang on which zero came first.
+TEST(Head, AZeroMaximumIsPlusZero) {
+  Rig rig;
+  Tensor<bf16> z({1, 16}), w({1, 16});
+  for (int i = 0; i < 16; ++i) z(0, i) = w(0, i) = bf16{};
+  z(0, 0) = round_bf16(0x1p-75f), w(0, 0) = round_bf16(-0x1p-74f);
+  Tensor<float> ms({1, 8, 2}), c({1}), capped({1, 1});
+  const auto target = int_tensor({0});
+  HeadArgs a;
+  a.z = z.view(), a.w = {w.data(), 1, 16, 16}, a.vocab = 1, a.target = target.view();
+  a.shard_ms = ms.view(), a.c_target = c.view(), a.capped = capped.view();
+  ASSERT_TRUE(ran(ops::head(rig.ctx, kNowhere, a)));
+  EXPECT_EQ(bits_of(capped(0, 0)), 0x80000000u);
+  EXPECT_EQ(bits_of(ms(0, 0, 0)), 0u);
+  EXPECT_EQ(ms(0, 0, 1), 1.0f);
+  for (int s = 1; s < 8; ++s) {  // shards without columns are empty
+    EXPECT_EQ(bits_of(ms(0, s, 0)), 0xff800000u);
+    EXPECT_EQ(bits_of(ms(0, s, 1)), 0u);
+  }
 }
 
 TEST(Head, ZeroRowsRun) {

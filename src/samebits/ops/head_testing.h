@@ -22,6 +22,7 @@ struct HeadSetup {
 struct Scored {
   Tensor<float> logp, lse;
   Tensor<float> logit, capped;  // [R, V], put together from all ranks
+  Tensor<float> shard_ms;       // [R, 16]: (m, S) of the 8 shards
 };
 
 // z [R, H]; w [≥ vocab, H], rows from `vocab` on do not exist for the model.
@@ -37,7 +38,7 @@ inline Scored score(const Tensor<bf16>& z, const Tensor<bf16>& w, int64_t vocab,
     owners.push_back(y < 0 ? -1 : head_shape(vocab).shard_of(y) / shards);
   }
   Scored out{Tensor<float>({rows}), Tensor<float>({rows}), Tensor<float>({rows, vocab}, 1),
-             Tensor<float>({rows, vocab}, 2)};
+             Tensor<float>({rows, vocab}, 2), Tensor<float>()};
   Tensor<uint8_t> suppress({vocab});
   if (!s.suppress.empty()) std::copy(s.suppress.begin(), s.suppress.end(), suppress.data());
 
@@ -67,6 +68,13 @@ inline Scored score(const Tensor<bf16>& z, const Tensor<bf16>& w, int64_t vocab,
   const View all = make_view(shard_ms.data(), Dtype::kF32, {s.ranks, rows, shards, 2});
   EXPECT_TRUE(ran(ops::head_finish(
       rig.ctx, kNowhere, {all, c_target.view(), owner.view(), out.logp.view(), out.lse.view()})));
+  out.shard_ms = Tensor<float>({rows, 16});
+  for (int p = 0; p < s.ranks; ++p) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* from = shard_ms.row(p) + r * shards * 2;
+      std::copy(from, from + shards * 2, out.shard_ms.row(r) + p * shards * 2);
+    }
+  }
   EXPECT_TRUE(out.logit.gaps_untouched() && out.capped.gaps_untouched());
   return out;
 }

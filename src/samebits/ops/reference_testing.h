@@ -174,9 +174,17 @@ inline std::optional<MaxSum> merge(std::optional<MaxSum> a, std::optional<MaxSum
   return MaxSum{m, a->s * arith::exp(a->m - m) + b->s * arith::exp(b->m - m)};
 }
 
-// (m, S) of a whole vocabulary of c/T; suppressed ids are absent. Tiles up to the full 8·256·n
-// columns exist here, so phantom columns are looked at and found to change nothing.
-inline MaxSum head_max_sum(const std::vector<float>& c, const std::vector<uint8_t>& suppressed) {
+inline std::vector<std::optional<MaxSum>> merge_pairs(
+    const std::vector<std::optional<MaxSum>>& level) {
+  std::vector<std::optional<MaxSum>> next;
+  for (size_t i = 0; i < level.size(); i += 2) next.push_back(merge(level[i], level[i + 1]));
+  return next;
+}
+
+// (m, S) of the 8 shards of a vocabulary of c/T; suppressed ids are absent. Tiles up to the full
+// 8·256·n columns exist here, so phantom columns are looked at and found to change nothing.
+inline std::vector<std::optional<MaxSum>> head_shards(const std::vector<float>& c,
+                                                      const std::vector<uint8_t>& suppressed) {
   size_t tiles = 8;
   while (tiles * 256 < c.size()) tiles *= 2;
   std::vector<std::optional<MaxSum>> level;
@@ -195,12 +203,14 @@ inline MaxSum head_max_sum(const std::vector<float>& c, const std::vector<uint8_
     for (float& x : v) x = x == kMinusInf ? 0.0f : arith::exp(x - m);
     level.push_back(any ? std::optional(MaxSum{m, tree256(v)}) : std::nullopt);
   }
-  while (level.size() > 1) {
-    std::vector<std::optional<MaxSum>> next;
-    for (size_t i = 0; i < level.size(); i += 2) next.push_back(merge(level[i], level[i + 1]));
-    level = next;
-  }
-  return *level[0];
+  while (level.size() > 8) level = merge_pairs(level);
+  return level;
+}
+
+// (m, S) of all shards.
+inline MaxSum head_max_sum(std::vector<std::optional<MaxSum>> shards) {
+  while (shards.size() > 1) shards = merge_pairs(shards);
+  return *shards[0];
 }
 
 inline float log_probability(float c, MaxSum all) { return (c - all.m) - arith::log(all.s); }

@@ -53,6 +53,38 @@ TEST(RmsNorm, EqualsTheContractWrittenOutForEveryWidth) {
   }
 }
 
+// One bf16 output in some ten thousands shows another order of the products, so there are millions.
+TEST(RmsNorm, TheOrderOfTheProductsIsThatOfTheContract) {
+  Rig rig({Profile::kSm90, arith::best_isa()}, 2);
+  const int64_t width = 5376;
+  const auto x = random_tensor(11, {500, 1, width}, 2.0f);
+  const auto w = weight(width);
+  const auto y = rmsnorm(rig, x, &w);
+  for (int r = 0; r < 500; ++r) {
+    if (!expect_same_bits(std::vector(y.row(r), y.row(r) + width),
+                          reference::rmsnorm(x.row(r), w.data(), width, kEps), "many")) {
+      return;
+    }
+  }
+}
+
+TEST(RmsNorm, EpsilonIsAddedToTheMeanInsideTheRoot) {
+  Rig rig;
+  for (const float scale : {1e-2f, 1e-3f, 1e-4f}) {  // squares around epsilon
+    const auto x = random_tensor(12, {1, 1, 512}, scale);
+    const auto y = rmsnorm(rig, x, nullptr);
+    expect_same_bits(y.values(), reference::rmsnorm(x.data(), nullptr, 512, kEps), "small");
+    double sum = 0;
+    for (const bf16 v : x.values()) sum += double{widen(v)} * widen(v);
+    const double r = 1.0 / std::sqrt(sum / 512 + 1e-6);
+    for (int i = 0; i < 512; ++i) {
+      const double truth = widen(x(0, 0, i)) * r;
+      // tolerance: fp64 reference
+      ASSERT_NEAR(widen(y(0, 0, i)), truth, std::abs(truth) * (0x1p-8 + 0x1p-20));
+    }
+  }
+}
+
 TEST(RmsNorm, IsOneRoundingFromTheTruth) {
   Rig rig;
   for (const int64_t width : kWidths) {

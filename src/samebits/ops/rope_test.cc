@@ -82,6 +82,27 @@ TEST(Rope, EqualsTheContractOnBothLayerTypesAtEveryDistance) {
   }
 }
 
+// Contraction into an fma shows in one output of some ten thousands, so there are millions.
+TEST(Rope, NoProductIsFusedIntoItsSum) {
+  Rig rig({Profile::kSm90, arith::best_isa()}, 2);
+  const OneBlock table(10000.0, 256, 128, 0);
+  const auto x = random_tensor(8, {1000, 8, 256});
+  std::vector<int32_t> positions;
+  for (int r = 0; r < 1000; ++r) positions.push_back(r);
+  const auto y = rope(rig, x, table.view, positions);
+  for (int r = 0; r < 1000; ++r) {
+    for (int h = 0; h < 8; ++h) {
+      for (int i = 0; i < 128; ++i) {
+        const float a = widen(x(r, h, i)), b = widen(x(r, h, i + 128));
+        const float c = table.cosine(r, i), s = table.sine(r, i);
+        const float ac = a * c, bs = b * s, bc = b * c, as = a * s;
+        ASSERT_EQ(y(r, h, i), round_bf16(ac - bs)) << r << " " << h << " " << i;
+        ASSERT_EQ(y(r, h, i + 128), round_bf16(bc + as)) << r << " " << h << " " << i;
+      }
+    }
+  }
+}
+
 TEST(Rope, IsARotationByTheTrueAngle) {
   const OneBlock table(1e6, 512, 64, 1023);
   Rig rig;
