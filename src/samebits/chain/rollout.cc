@@ -27,9 +27,7 @@ Result<RolloutResult> rollout(const Model& model, Device& device, ThreadPool& po
                   "at least one is needed", "--max-new 16");
   }
   SessionOptions session_options = options.session;
-  if (has_fault(options.session.faults, ScheduleKind::kDecode, FaultKind::kStaleSlot)) {
-    session_options.cache.fill = 0x3c;
-  }
+  adapt_cache(session_options.cache, session_options.faults, ScheduleKind::kDecode);
   SB_TRY(session, Session::create(model, device, pool, parallel, session_options));
   RolloutResult result;
   result.sequences = prompts;
@@ -71,8 +69,8 @@ Result<RolloutResult> rollout(const Model& model, Device& device, ThreadPool& po
       SB_DO(cache.check(a.handle, count));
       builder.add_for_draw(a.seq, a.at, count);
       builder.describe(cache, a.handle, count);
-      plant_cache_faults(builder.batch(), options.session.faults, ScheduleKind::kDecode, a.at,
-                         count, s.prompt_len);
+      plant_cache_faults(builder.batch(), options.session.faults, ScheduleKind::kDecode,
+                         cache.options().page_size, a.at, count, s.prompt_len);
       draw.row_hash.push_back(xxh64(s.id));
       draw.position.push_back(static_cast<int32_t>(s.size()));
     }

@@ -70,8 +70,8 @@ Status run_paged_step(Runner& r, std::vector<Live>& live) {
     SB_DO(cache.check(l.handle, n));
     builder.add(l.seq, l.at, n, r.options.padding_rows);
     builder.describe(cache, l.handle, n);
-    plant_cache_faults(builder.batch(), r.options.session.faults, kind, l.at, n,
-                       r.sequences[l.seq].prompt_len);
+    plant_cache_faults(builder.batch(), r.options.session.faults, kind, cache.options().page_size,
+                       l.at, n, r.sequences[l.seq].prompt_len);
   }
   builder.set_pad_fill(r.options.pad_fill);
   SB_DO(r.run(builder, kind));
@@ -159,9 +159,7 @@ Result<RunResult> score_rows(const Model& model, Device& device, ThreadPool& poo
                              const RunOptions& options) {
   if (sequences.empty()) return refuse(Code::kBrokenData, "score token rows", "there are none");
   SessionOptions session_options = options.session;
-  if (has_fault(options.session.faults, options.schedule.kind, FaultKind::kStaleSlot)) {
-    session_options.cache.fill = 0x3c;  // what an earlier request left: finite, small
-  }
+  adapt_cache(session_options.cache, session_options.faults, options.schedule.kind);
   SB_TRY(session, Session::create(model, device, pool, parallel, session_options));
   RunResult result;
   int64_t total = 0;

@@ -44,19 +44,29 @@ void StepBuilder::describe(const KvCache& cache, KvCache::Handle h, int64_t coun
 }
 
 void plant_cache_faults(HostBatch& batch, const std::vector<Fault>& faults, ScheduleKind schedule,
-                        int64_t begin, int64_t count, int64_t prompt_len) {
+                        const std::array<int, 2>& page_size, int64_t begin, int64_t count,
+                        int64_t prompt_len) {
   for (int g = 0; g < 2; ++g) {
     const int columns = batch.table_columns[g];
     int32_t* row = batch.table[g].data() + batch.table[g].size() - columns;
-    // Exchanges two pages written before this step: the newest whole pages, inside any window.
-    if (has_fault(faults, schedule, FaultKind::kSwappedPage) && begin > 0 && columns >= 2) {
-      std::swap(row[0], row[1]);
+    // Exchanges the two newest pages that earlier steps have filled; inside a window they still are.
+    const int64_t full = begin / page_size[g];
+    if (has_fault(faults, schedule, FaultKind::kSwappedPage) && full >= 2 &&
+        row[full - 2] != kPoisonPage) {
+      std::swap(row[full - 2], row[full - 1]);
     }
     // The second decoded token of a row is not written.
     if (has_fault(faults, schedule, FaultKind::kStaleSlot) && count == 1 && begin == prompt_len) {
       batch.slot[g].back() = -1;
     }
   }
+}
+
+// What a planted fault needs of the cache: stale entries are finite (an earlier request's), and a
+// window that is one key too wide reads pages that would have been given back.
+void adapt_cache(KvCacheOptions& cache, const std::vector<Fault>& faults, ScheduleKind schedule) {
+  if (has_fault(faults, schedule, FaultKind::kStaleSlot)) cache.fill = 0x3c;
+  if (has_fault(faults, schedule, FaultKind::kWindowPlusOne)) cache.free_window = false;
 }
 
 }  // namespace sb

@@ -42,6 +42,10 @@ class StepBuilder {
 // Faults that live in the cache rather than in an operator, applied to the sequence added last:
 // a swapped page in its table, or a slot that is not written.
 void plant_cache_faults(HostBatch& batch, const std::vector<Fault>& faults, ScheduleKind schedule,
-                        int64_t begin, int64_t count, int64_t prompt_len);
+                        const std::array<int, 2>& page_size, int64_t begin, int64_t count,
+                        int64_t prompt_len);
+
+// Cache options under which the faults show as wrong numbers and not as a crash.
+void adapt_cache(KvCacheOptions& cache, const std::vector<Fault>& faults, ScheduleKind schedule);
 
 }  // namespace sb

@@ -11,7 +11,7 @@ constexpr const char* kNames[kNumTaps] = {
     "attn.norm",
     "attn.q.acc", "attn.q", "attn.k.acc", "attn.k", "attn.v.acc", "attn.v",
     "attn.q_norm", "attn.k_norm", "attn.v_norm", "attn.q_rope", "attn.k_rope",
-    "attn.ctx.acc", "attn.ctx", "attn.o.acc", "attn.o", "attn.post_norm", "attn.resid",
+    "attn.ctx", "attn.ctx.acc", "attn.o.acc", "attn.o", "attn.post_norm", "attn.resid",
     "mlp.norm", "mlp.gate.acc", "mlp.gate", "mlp.up.acc", "mlp.up", "mlp.gelu", "mlp.act",
     "mlp.down.acc", "mlp.down", "mlp.post_norm", "mlp.resid",
     "out",

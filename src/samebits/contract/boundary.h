@@ -14,14 +14,16 @@
 namespace sb {
 
 // In causal order within a layer. A value whose name ends in Acc is the fp32 result before rounding
-// (".acc"): bf16 hides most order errors, so operators are accepted on these bits too.
+// (".acc"): bf16 hides most order errors, so operators are accepted on these bits too. A GEMM's .acc
+// stands before its rounded value; attention's behind it, so that a wrong set of keys is reported as
+// attn.ctx and only what rounding hides as attn.ctx.acc.
 // clang-format off
 enum class Tap : uint8_t {
   kEmbed,
   kAttnNorm,
   kAttnQAcc, kAttnQ, kAttnKAcc, kAttnK, kAttnVAcc, kAttnV,
   kAttnQNorm, kAttnKNorm, kAttnVNorm, kAttnQRope, kAttnKRope,
-  kAttnCtxAcc, kAttnCtx, kAttnOAcc, kAttnO, kAttnPostNorm, kAttnResid,
+  kAttnCtx, kAttnCtxAcc, kAttnOAcc, kAttnO, kAttnPostNorm, kAttnResid,
   kMlpNorm, kMlpGateAcc, kMlpGate, kMlpUpAcc, kMlpUp, kMlpGelu, kMlpAct,
   kMlpDownAcc, kMlpDown, kMlpPostNorm, kMlpResid,
   kLayerOut,

@@ -39,7 +39,7 @@ class Builder {
 };
 
 void add_training(Builder& b) {
-  b.add("train", "packed", {}, true);
+  b.add("train", "packed", {}, true).traced = true;
   Scenario& neighbours = b.add("train", "packed, other neighbours", {}, true);
   neighbours.other_neighbours = true;
   Scenario& nan = b.add("train", "packed, padding rows NaN", {}, true);
@@ -56,9 +56,9 @@ void add_training(Builder& b) {
 }
 
 void add_rollout(Builder& b) {
-  b.add("prefill", "whole rows", prefill(), true);
+  b.add("prefill", "whole rows", prefill(), true).traced = true;
   for (int64_t n : {1, 7, 16, 63, 64, 65}) {
-    b.add("chunked", "chunks of " + std::to_string(n), chunked({n}), true);
+    b.add("chunked", "chunks of " + std::to_string(n), chunked({n}), true).traced = n == 7;
   }
   b.add("chunked", "random cuts", chunked(random_cuts()), true);
   Scenario& pad = b.add("chunked", "chunks of 16, padding rows NaN", chunked({16}));
@@ -66,6 +66,7 @@ void add_rollout(Builder& b) {
   pad.pad_fill = {kNan};
   Scenario& joining = b.add("decode", "from the prompt, rows join and leave", decode(), true);
   joining.join_every = 3;
+  joining.traced = true;
   Scenario& others = b.add("decode", "other neighbours", decode());
   others.other_neighbours = true;
   Scenario& generate = b.add("decode", "generated, then rescored", decode());

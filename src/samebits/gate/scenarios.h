@@ -29,6 +29,7 @@ struct Scenario {
   Meaning meaning;
   bool other_neighbours = false;   // the rows run among other rows and in another order
   bool generate = false;           // rows are drawn by rollout, then rescored
+  bool traced = false;             // every boundary is compared, not the log-probabilities alone
   bool long_row = false;           // runs the long row, else the short ones
   bool hybrid = false;             // part of the suite hybrid-attention
 };

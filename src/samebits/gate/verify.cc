@@ -32,16 +32,17 @@ class Matrix {
         long_rows_(std::move(long_rows)) {}
 
   Result<ScenarioResult> run(const Scenario& scenario);
-  Result<const Logprobs*> reference(const std::vector<Sequence>& rows, const Meaning& meaning);
-  const std::vector<Sequence>& rows() const { return rows_; }
-
- private:
   struct Reference {
     std::vector<std::string> ids;
     Meaning meaning;
     Logprobs logprobs;
+    std::optional<Trace> trace;
   };
+  Result<const Reference*> reference(const std::vector<Sequence>& rows, const Meaning& meaning,
+                                     bool traced);
+  const std::vector<Sequence>& rows() const { return rows_; }
 
+ private:
   RunOptions clean_alone(const Meaning& meaning) const {
     RunOptions run = engine_.run_options({});
     run.packed = false;
@@ -76,13 +77,13 @@ class Matrix {
   // The scenario's rows: themselves, or in another order among strangers (which are not compared).
   std::vector<Sequence> company(const Scenario& s, const std::vector<Sequence>& rows) const;
   Status check_run_records(const std::vector<Record>& records, const Scenario& s, bool sampled);
-  Status localise(const Scenario& s, const std::vector<Sequence>& compared,
-                  const std::vector<Sequence>& all, ScenarioResult& out);
+  Status compare_boundaries(const Scenario& s, const std::vector<Sequence>& all, const Trace& trace,
+                            ScenarioResult& out);
 
   Engine& engine_;
   const VerifyOptions& options_;
   std::vector<Sequence> rows_, long_rows_;
-  std::vector<Reference> references_;
+  std::vector<std::unique_ptr<Reference>> references_;
 };
 
 std::vector<int32_t> random_tokens(const Architecture& arch, int64_t n, uint64_t stream) {
@@ -105,20 +106,22 @@ std::vector<Sequence> Matrix::company(const Scenario& s, const std::vector<Seque
   return all;
 }
 
-Result<const Logprobs*> Matrix::reference(const std::vector<Sequence>& rows,
-                                          const Meaning& meaning) {
+Result<const Matrix::Reference*> Matrix::reference(const std::vector<Sequence>& rows,
+                                                   const Meaning& meaning, bool traced) {
   std::vector<std::string> ids;
   for (const auto& r : rows) ids.push_back(r.id);
   for (const auto& known : references_) {
-    if (known.ids == ids && known.meaning == meaning) return &known.logprobs;
+    if (known->ids == ids && known->meaning == meaning && (known->trace || !traced)) {
+      return known.get();
+    }
   }
-  ThreadPool& pool = *engine_.pool;
   Parallel alone;
-  SB_TRY(result, score_rows(*engine_.model, *engine_.device, pool, alone, rows, clean_alone(meaning)));
-  references_.reserve(32);  // pointers into it are handed out
-  SB_ASSERT(references_.size() < 32, "more references than reserved");
-  references_.push_back({std::move(ids), meaning, std::move(result.logprobs)});
-  return &references_.back().logprobs;
+  RunOptions run = clean_alone(meaning);
+  run.trace = traced;
+  SB_TRY(result, score_rows(*engine_.model, *engine_.device, *engine_.pool, alone, rows, run));
+  references_.push_back(std::make_unique<Reference>(Reference{
+      std::move(ids), meaning, std::move(result.logprobs), std::move(result.trace)}));
+  return references_.back().get();
 }
 
 Status Matrix::check_run_records(const std::vector<Record>& records, const Scenario& s,
@@ -132,21 +135,19 @@ Status Matrix::check_run_records(const std::vector<Record>& records, const Scena
   return check_sealed(seal_records(records), engine_.model->arch, expect);
 }
 
-Status Matrix::localise(const Scenario& s, const std::vector<Sequence>& compared,
-                        const std::vector<Sequence>& all, ScenarioResult& out) {
-  RunOptions clean = clean_alone(s.meaning), suspect = arm(s);
-  clean.trace = suspect.trace = true;
-  // The reference sees the same rows, so that both traces have the same row table.
-  SB_TRY(a, engine_.score(all, clean));
-  SB_TRY(b, score(s, all, suspect));
-  (void)compared;
+// First boundary at which a run's trace leaves the reference's, if any.
+Status Matrix::compare_boundaries(const Scenario& s, const std::vector<Sequence>& all,
+                                  const Trace& trace, ScenarioResult& out) {
+  SB_TRY(want, reference(all, s.meaning, /*traced=*/true));
   const auto digests = token_digests(all);
-  const Comparison c = compare_traces(view_of(*a.trace, engine_.header(clean), digests),
-                                      view_of(*b.trace, engine_.header(suspect), digests));
-  if (!c.first) {
-    out.finding = "log-probabilities differ but no boundary does: " + c.finding;
-    return {};
-  }
+  const Comparison c =
+      compare_traces(view_of(*want->trace, engine_.header(clean_alone(s.meaning)), digests),
+                     view_of(trace, engine_.header(arm(s)), digests));
+  out.digests += c.compared;
+  if (c.code == Code::kEqual) return {};
+  out.code = worst(out.code, c.code);
+  out.finding = c.finding;
+  if (!c.first) return {};
   out.boundary = c.first->boundary;
   out.row = c.first->id;
   out.position = c.first->pos;
@@ -180,31 +181,39 @@ Result<ScenarioResult> Matrix::run(const Scenario& s) {
     records = std::move(drawn.records);
   } else {
     all = company(s, rows);
-    SB_TRY(result, score(s, all, arm(s)));
+    RunOptions run = arm(s);
+    run.trace = s.traced;
+    SB_TRY(result, score(s, all, run));
+    if (result.trace) SB_DO(compare_boundaries(s, all, *result.trace, out));
     for (const auto& r : rows) {
       const auto at = std::find_if(all.begin(), all.end(), [&](auto& x) { return x.id == r.id; });
       got.push_back(result.logprobs[static_cast<size_t>(at - all.begin())]);
     }
     records = std::move(result.records);
   }
-  SB_TRY(want, reference(rows, s.meaning));
+  SB_TRY(want, reference(rows, s.meaning, /*traced=*/false));
   bool finite = true;
   for (size_t i = 0; i < got.size(); ++i) {
     for (size_t j = 0; j < got[i].size(); ++j) {
       ++out.compared;
-      out.differing += float_bits(got[i][j]) != float_bits((*want)[i][j]);
-      finite &= std::isfinite(got[i][j]) && std::isfinite((*want)[i][j]);
+      out.differing += float_bits(got[i][j]) != float_bits(want->logprobs[i][j]);
+      finite &= std::isfinite(got[i][j]) && std::isfinite(want->logprobs[i][j]);
     }
   }
   if (auto trusted = check_run_records(records, s, s.generate); !trusted) {
-    out.code = trusted.error().code;
+    out.code = worst(out.code, trusted.error().code);
     out.finding = trusted.error().asked + ": " + trusted.error().reasons.front();
   } else if (out.compared == 0) {
     out.code = Code::kBrokenData;
     out.finding = "nothing was compared";
   } else if (out.differing > 0 || !finite) {
-    out.code = Code::kDrift;
-    SB_DO(localise(s, rows, all, out));
+    out.code = worst(out.code, Code::kDrift);
+    if (out.boundary.empty()) {
+      RunOptions again = arm(s);
+      again.trace = true;
+      SB_TRY(result, score(s, all, again));
+      SB_DO(compare_boundaries(s, all, *result.trace, out));
+    }
   }
   out.seconds = seconds_since(start);
   return out;
@@ -267,8 +276,8 @@ Result<VerifyReport> verify(Engine& engine, const VerifyOptions& options) {
   if (options.suite == "hybrid-attention") {
     std::erase_if(scenarios, [](const Scenario& s) { return !s.hybrid; });
   }
-  SB_TRY(reference, matrix.reference(matrix.rows(), Meaning{}));
-  report.spread = measure_spread(*reference);
+  SB_TRY(reference, matrix.reference(matrix.rows(), Meaning{}, /*traced=*/true));
+  report.spread = measure_spread(reference->logprobs);
   int64_t done = 0;
   for (const auto& s : scenarios) {
     if (options.interrupted && options.interrupted()) {
@@ -280,6 +289,7 @@ Result<VerifyReport> verify(Engine& engine, const VerifyOptions& options) {
     SB_TRY(result, matrix.run(s));
     report.compared += result.compared;
     report.differing += result.differing;
+    report.digests += result.digests;
     report.code = worst(report.code, result.code);
     report.scenarios.push_back(std::move(result));
   }

@@ -1,6 +1,7 @@
 // verify: the scenario matrix. Every scenario runs the same token rows another way; the reference is
 // each row alone through the training schedule, without faults. All log-probabilities must be the
-// same bits. A red scenario is traced, and its first differing boundary named.
+// same bits; some scenarios are also traced, and every boundary of every row must agree. A red
+// scenario is named by its first differing boundary.
 #pragma once
 
 #include <functional>
@@ -22,6 +23,7 @@ struct ScenarioResult {
   std::string group, name;
   Code code = Code::kEqual;
   int64_t compared = 0, differing = 0;  // log-probabilities
+  int64_t digests = 0;                  // row digests compared, where the scenario is traced
   std::string finding;                  // "layers.0.attn.ctx, row r200, position 23"; "" when equal
   std::string boundary, row;            // parts of the finding
   int64_t position = -1;
@@ -40,7 +42,7 @@ struct VerifyReport {
   RunHeader header;
   std::vector<ScenarioResult> scenarios;
   Spread spread;
-  int64_t compared = 0, differing = 0;
+  int64_t compared = 0, differing = 0, digests = 0;
   Code code = Code::kEqual;
   double seconds = 0;
   std::vector<std::string> planted;  // faults, for the report's own operator only

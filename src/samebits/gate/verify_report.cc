@@ -14,8 +14,9 @@ std::string verdict_line(const VerifyReport& r) {
   int64_t red = 0;
   for (const auto& s : r.scenarios) red += s.code != Code::kEqual;
   if (r.code == Code::kEqual) {
-    return fmt::format("{}: {} scenarios, {} log-probabilities compared, 0 differ", verdict_word(r.code),
-                       r.scenarios.size(), grouped(r.compared));
+    return fmt::format("{}: {} scenarios, {} log-probabilities and {} row digests compared, 0 differ",
+                       verdict_word(r.code), r.scenarios.size(), grouped(r.compared),
+                       grouped(r.digests));
   }
   return fmt::format("{}: {} of {} scenarios differ, {} of {} log-probabilities", verdict_word(r.code),
                      red, r.scenarios.size(), grouped(r.differing), grouped(r.compared));
@@ -60,6 +61,7 @@ std::string verify_json(const VerifyReport& r) {
       {"profile", r.header.profile},
       {"compared", r.compared},
       {"differing", r.differing},
+      {"digests", r.digests},
       {"distinct", r.spread.distinct},
       {"reference_logprobs", r.spread.logprobs},
       {"spread", r.spread.sigma},

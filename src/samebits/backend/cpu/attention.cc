@@ -7,6 +7,7 @@
 // O = O·α, then four matrix steps of R(p)·v. Global layers fold the states of segments from the
 // left. out = R((O + 0)·(1/l)); a row that sees no key gives +0.
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <vector>
 
@@ -99,8 +100,9 @@ int64_t first_visible(const AttentionArgs& a, int64_t pos) {
   return std::max<int64_t>(0, pos - window + 1);
 }
 
+// False, with nothing written, where a visible key's page does not exist.
 template <AttentionRule C>
-void attend(const arith::ChainKernels& kernels, const AttentionArgs& a, int64_t t, int64_t g,
+bool attend(const arith::ChainKernels& kernels, const AttentionArgs& a, int64_t t, int64_t g,
             int live_rows, Scratch& w) {
   constexpr int kBlock = C.block_keys;
   const int heads = static_cast<int>(a.q.shape[1]), width = static_cast<int>(a.q.shape[2]);
@@ -138,6 +140,7 @@ void attend(const arith::ChainKernels& kernels, const AttentionArgs& a, int64_t 
       const int64_t key = block * kBlock + j;
       const int64_t read = leak && key == 0 ? -1 : key;
       visible[j] = key >= first && key <= last;
+      if (visible[j] && !kv_page_exists(a.kv, table, key)) return false;
       const int64_t offset = visible[j] ? kv_offset(a.kv, table, read) + g * a.kv.head_stride : 0;
       w.k[j] = visible[j] ? a.kv.k + offset : w.zeros.data();
       w.v[j] = visible[j] ? a.kv.v + offset : w.zeros.data();
@@ -172,6 +175,7 @@ void attend(const arith::ChainKernels& kernels, const AttentionArgs& a, int64_t 
           any ? w.running.m[h] + arith::log(l) : kMinusInf;
     }
   }
+  return true;
 }
 
 template <AttentionRule C>
@@ -183,12 +187,18 @@ Status attention(const Exec& exec, const AttentionArgs& a) {
   const int live_rows =
       static_cast<int>(std::count_if(seq, seq + rows, [](int32_t s) { return s >= 0; }));
   const double cost = 100.0 * static_cast<double>(a.q.shape[1] * a.q.shape[2]) / a.num_kv_heads;
-  return for_rows(exec, rows * a.num_kv_heads, cost, [&](int64_t i) {
+  std::atomic<bool> pages_exist{true};
+  SB_DO(for_rows(exec, rows * a.num_kv_heads, cost, [&](int64_t i) {
     const int64_t t = i / a.num_kv_heads, g = i % a.num_kv_heads;
     if (seq[t] < 0) return;
     thread_local Scratch scratch;
-    attend<C>(kernels, a, t, g, live_rows, scratch);
-  });
+    if (!attend<C>(kernels, a, t, g, live_rows, scratch)) pages_exist = false;
+  }));
+  if (pages_exist) return {};
+  return refuse(Code::kRefused, "attend to cached keys",
+                "the block table leads to a page that does not exist",
+                "a table whose entries of visible keys lie in 0 … " +
+                    std::to_string(a.kv.num_pages - 1));
 }
 
 constexpr Implementation<AttentionArgs> kTable[] = {
