@@ -14,9 +14,9 @@
 namespace sb {
 
 // In causal order within a layer. A value whose name ends in Acc is the fp32 result before rounding
-// (".acc"): bf16 hides most order errors, so operators are accepted on these bits too. A GEMM's .acc
-// stands before its rounded value; attention's behind it, so that a wrong set of keys is reported as
-// attn.ctx and only what rounding hides as attn.ctx.acc.
+// (".acc"): bf16 hides most order errors, so operators are accepted on these bits too. A GEMM's
+// .acc stands before its rounded value; attention's behind it, so that a wrong set of keys is
+// reported as attn.ctx and only what rounding hides as attn.ctx.acc.
 // clang-format off
 enum class Tap : uint8_t {
   kEmbed,

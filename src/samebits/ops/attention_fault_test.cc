@@ -4,10 +4,8 @@
 
 #include "samebits/ops/attention_testing.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 // Rows whose bits `deviation` moves, as (sequence, position).
 std::vector<Query> moved_rows(const AttentionSetup& s, const Keys& keys,
@@ -120,4 +118,4 @@ TEST(Attention, ADroppedLastBlockEqualsTheContractWithoutThatBlock) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

@@ -4,10 +4,8 @@
 
 #include "samebits/ops/attention_testing.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 constexpr int kPages[] = {16, 64, 128};
 constexpr Layout kPaged[] = {Layout::kPageKv, Layout::kHeadMajor};
@@ -123,4 +121,4 @@ TEST(KvWrite, ZeroRowsRun) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

@@ -5,10 +5,8 @@
 
 #include "samebits/ops/attention_testing.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 AttentionSetup sliding(int window, int width = 32) { return {4, 2, width, window, 0}; }
 AttentionSetup global(int segment, int width = 32) { return {4, 1, width, 0, segment}; }
@@ -277,4 +275,4 @@ TEST(Attention, ZeroRowsRun) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

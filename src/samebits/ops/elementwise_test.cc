@@ -8,10 +8,8 @@
 #include "samebits/ops/op_testing.h"
 #include "samebits/ops/ops.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 Tensor<bf16> row_of(const std::vector<float>& values) {
   Tensor<bf16> t({1, static_cast<int64_t>(values.size())});
@@ -212,4 +210,4 @@ TEST(Residual, ZeroRowsRun) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

@@ -4,10 +4,8 @@
 #include "samebits/ops/op_testing.h"
 #include "samebits/ops/ops.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 Tensor<bf16> embed(Rig& rig, const Tensor<bf16>& table, const std::vector<int32_t>& tokens,
                    const std::vector<int32_t>& seqs, Deviation deviation = Deviation::kNone,
@@ -111,4 +109,4 @@ TEST(Embed, ZeroRowsRun) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

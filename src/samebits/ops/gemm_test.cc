@@ -7,10 +7,8 @@
 #include "samebits/ops/ops.h"
 #include "samebits/ops/reference_testing.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 WeightView weight_of(const Tensor<bf16>& w, int64_t first = 0, int64_t count = -1) {
   return {w.row(first), count < 0 ? w.size(0) : count, w.size(1), w.view().stride[0]};
@@ -278,4 +276,4 @@ TEST(Gemm, ZeroRowsRun) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

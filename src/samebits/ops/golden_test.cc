@@ -13,10 +13,8 @@
 #include "samebits/ops/attention_testing.h"
 #include "samebits/ops/head_testing.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 const char* kGoldens = SB_SOURCE_DIR "/goldens/ops.json";
 
@@ -84,12 +82,12 @@ class Goldens {
 
   void rope(uint64_t seed, int head_dim, int pairs, double theta) {
     const auto inv_freq = *rope_inv_freq(theta, head_dim, pairs);
-    std::vector<float> table(static_cast<size_t>(2 * 64 * pairs));
+    std::vector<float> table(static_cast<size_t>(int64_t{128} * pairs));
     for (int p = 0; p < 64; ++p) {
       for (int i = 0; i < pairs; ++i) {
-        const size_t at = static_cast<size_t>(p * pairs + i);
+        const size_t at = static_cast<size_t>(int64_t{p} * pairs + i);
         arith::sincos(inv_freq[static_cast<size_t>(i)] * static_cast<float>(p),
-                      table[static_cast<size_t>(64 * pairs) + at], table[at]);
+                      table[static_cast<size_t>(int64_t{64} * pairs) + at], table[at]);
       }
     }
     const auto x = random_tensor(seed, {3, 2, head_dim});
@@ -214,7 +212,9 @@ TEST(Goldens, EveryOperatorHasItsFrozenBits) {
   ASSERT_TRUE(file) << kGoldens;
   const auto frozen = nlohmann::json::parse(file);
   EXPECT_EQ(frozen.size(), now.size());
-  for (const auto& [key, digest] : now.items()) EXPECT_EQ(frozen.value(key, ""), digest) << key;
+  for (const auto& [key, digest] : now.items()) {
+    EXPECT_EQ(frozen.value(key, ""), digest.get<std::string>()) << key;
+  }
 }
 
 TEST(Goldens, CoverEveryContractInEveryProfile) {
@@ -230,4 +230,4 @@ TEST(Goldens, CoverEveryContractInEveryProfile) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

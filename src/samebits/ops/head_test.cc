@@ -6,10 +6,8 @@
 #include "samebits/ops/head_testing.h"
 #include "samebits/ops/reference_testing.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 std::vector<int32_t> some_targets(int64_t rows, int64_t vocab) {
   std::vector<int32_t> targets;
@@ -229,4 +227,4 @@ TEST(Head, ZeroRowsRun) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

@@ -6,10 +6,8 @@
 
 #include "samebits/ops/head_testing.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 // log-probability of every id for these logits.
 std::vector<float> log_probs(const std::vector<float>& logits, const HeadSetup& s = {}) {
@@ -139,4 +137,4 @@ TEST(Head, ShardsOfTheVocabularyArePowersOfTwoOfTiles) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

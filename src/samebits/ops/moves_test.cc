@@ -5,10 +5,8 @@
 #include "samebits/ops/op_testing.h"
 #include "samebits/ops/ops.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 struct Digested {
   std::vector<uint64_t> digest;
@@ -91,4 +89,4 @@ TEST(Moves, CombineOfOneRankIsTheIdentityAndSizesMustFit) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

@@ -225,7 +225,8 @@ inline void expect_rows_do_not_depend_on_the_batch(const RowRun& run) {
         const auto rows = run(rig, first, count);
         ASSERT_EQ(static_cast<int>(rows.size()), count);
         for (int r = 0; r < count; ++r) {
-          if (!expect_same_bits(rows[static_cast<size_t>(r)], alone[static_cast<size_t>(first + r)],
+          if (!expect_same_bits(rows[static_cast<size_t>(r)],
+                                alone[static_cast<size_t>(first) + static_cast<size_t>(r)],
                                 arithmetic.name() + ", " + std::to_string(threads) +
                                     " threads, row " + std::to_string(first + r) + " of " +
                                     std::to_string(count))) {

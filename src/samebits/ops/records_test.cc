@@ -11,10 +11,8 @@
 #include "samebits/ops/op_testing.h"
 #include "samebits/ops/ops.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 Status norm(Ctx& ctx, int64_t rows = 3, int layer = 2, LayerType type = LayerType::kSliding,
             int64_t width = 32) {
@@ -206,4 +204,4 @@ TEST(Records, RemovingOrReorderingLinesChangesTheChain) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

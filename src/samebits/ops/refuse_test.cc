@@ -13,10 +13,8 @@
 #include <xmmintrin.h>
 #endif
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 // A valid call of each operator with many ways to go wrong, to be bent by one test each.
 struct NormCall {
@@ -278,4 +276,4 @@ TEST(OpsRefuse, AnotherRoundingMode) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

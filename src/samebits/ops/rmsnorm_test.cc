@@ -8,10 +8,8 @@
 #include "samebits/ops/ops.h"
 #include "samebits/ops/reference_testing.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 constexpr float kEps = 1e-6f;
 constexpr int64_t kWidths[] = {5376, 512, 336, 257, 256, 255, 96, 16, 1};
@@ -219,4 +217,4 @@ TEST(RmsNorm, ZeroRowsRun) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

@@ -8,10 +8,8 @@
 #include "samebits/ops/op_testing.h"
 #include "samebits/ops/ops.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 constexpr int64_t kBlock = 1024;
 
@@ -43,8 +41,8 @@ struct OneBlock {
   }
 };
 
-Tensor<bf16> rope(Rig& rig, const Tensor<bf16>& x, const View& table, std::vector<int32_t> pos,
-                  std::vector<int32_t> seq = {}, int64_t gap = 0) {
+Tensor<bf16> rope(Rig& rig, const Tensor<bf16>& x, const View& table,
+                  const std::vector<int32_t>& pos, std::vector<int32_t> seq = {}, int64_t gap = 0) {
   if (seq.empty()) seq.assign(pos.size(), 0);
   Tensor<bf16> out({x.size(0), x.size(1), x.size(2)}, gap);
   const auto p = int_tensor(pos), s = int_tensor(seq);
@@ -191,4 +189,4 @@ TEST(Rope, ARowDoesNotDependOnItsBatch) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing

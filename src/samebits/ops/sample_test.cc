@@ -8,10 +8,8 @@
 #include "samebits/ops/op_testing.h"
 #include "samebits/ops/ops.h"
 
-namespace sb {
+namespace sb::ops_testing {
 namespace {
-
-using namespace ops_testing;
 
 struct Draw {
   std::string row_id = "row";
@@ -233,4 +231,4 @@ TEST(Sample, SeedRowAndPositionEachChangeTheDraws) {
 }
 
 }  // namespace
-}  // namespace sb
+}  // namespace sb::ops_testing
