@@ -9,6 +9,8 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(sb_strict_fp INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v3>)
 endif()
 
+set(SB_SANITIZE "" CACHE STRING "address,undefined | thread | empty")
+
 add_library(sb_warnings INTERFACE)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 sees overlaps in std::string + std::string that are not there.
@@ -23,7 +25,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT SB_SANITIZE STREQUAL "")
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow>)
 endif()
 
-set(SB_SANITIZE "" CACHE STRING "address,undefined | thread | empty")
 add_library(sb_sanitize INTERFACE)
 if(SB_SANITIZE)
   target_compile_options(sb_sanitize INTERFACE -fsanitize=${SB_SANITIZE} -fno-omit-frame-pointer

@@ -1,4 +1,5 @@
-// A profile names the matrix-step arithmetic a whole run uses; an Isa names who executes it on a CPU.
+// A profile names the matrix-step arithmetic a whole run uses; an Isa names who executes it on a
+// CPU.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// samebits compare: two score files or traces, and what made them differ.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -1,3 +1,4 @@
+// samebits help [codes|formats|boundaries].
 #pragma once
 
 #include <CLI/App.hpp>

@@ -139,8 +139,8 @@ Status run_rollout(const RolloutArgs& args, const GlobalOptions& options) {
   rollout.progress = [&](int64_t done, int64_t) { progress.update(done); };
   SB_TRY(out, OutputFile::create(args.out, options.force));
   const Clock clock;
-  SB_TRY(result, rollout_ranks(*engine.model, *engine.device, *engine.pool, options.tp, prompts,
-                               rollout));
+  SB_TRY(result,
+         rollout_ranks(*engine.model, *engine.device, *engine.pool, options.tp, prompts, rollout));
   for (size_t i = 0; i < result.sequences.size(); ++i) {
     SB_DO(out.write(rollout_line(result.sequences[i], result.logprobs[i], run.session.temperature,
                                  run.session.suppress)));
@@ -171,24 +171,26 @@ void add_page_options(CLI::App* cmd, int& page, int& page_global) {
 }  // namespace
 
 void add_score_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
-  CLI::App* cmd =
-      app.add_subcommand("score", "Log-probabilities of token rows under one schedule");
+  CLI::App* cmd = app.add_subcommand("score", "Log-probabilities of token rows under one schedule");
   auto args = std::make_shared<ScoreArgs>();
   cmd->add_option("DIR", args->dir, "checkpoint folder")->required();
   cmd->add_option("--tokens", args->tokens, "token rows, JSONL; - is stdin")->required();
-  cmd->add_option("--schedule", args->schedule, "train, prefill, chunked:N, chunked:N,M,… or decode")
+  cmd->add_option("--schedule", args->schedule,
+                  "train, prefill, chunked:N, chunked:N,M,… or decode")
       ->capture_default_str();
   cmd->add_option("--out", args->out, "score file; - is stdout")->required();
   cmd->add_option("--trace", args->trace, "also write the digests of every boundary, X.sbt");
   cmd->add_option("--temperature", args->temperature, "default: that of the rows, else 1");
   cmd->add_option("--suppress", args->suppress, "ids that leave the softmax, comma-separated")
       ->delimiter(',');
-  cmd->add_option("--key", args->keys, "read OURS from THEIRS, as OURS=THEIRS")->take_all()->expected(1);
+  cmd->add_option("--key", args->keys, "read OURS from THEIRS, as OURS=THEIRS")
+      ->take_all()
+      ->expected(1);
   add_page_options(cmd, args->page, args->page_global);
   cmd->footer(
       "Examples:\n"
       "  samebits score tiny --tokens rows.jsonl --out train.jsonl\n"
-      "  samebits score tiny --tokens rows.jsonl --schedule decode --trace decode.sbt --out d.jsonl\n"
+      "  samebits score tiny --tokens rows.jsonl --schedule decode --trace d.sbt --out d.jsonl\n"
       "  samebits score tiny --tokens rows.jsonl --schedule chunked:7 --tp 4 --out c.jsonl");
   cmd->callback([args, &options, &exit_code] {
     const auto status = run_score(*args, options);

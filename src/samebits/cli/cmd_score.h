@@ -1,3 +1,4 @@
+// samebits score and rollout: log-probabilities of given rows, and generated rows.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -51,10 +51,12 @@ Result<Code> run(const Args& args, const GlobalOptions& options) {
 
 void add_verify_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   CLI::App* cmd = app.add_subcommand(
-      "verify", "Run the same rows in every way a trainer and a rollout engine would; compare bits");
+      "verify",
+      "Run the same rows in every way a trainer and a rollout engine would; compare bits");
   auto args = std::make_shared<Args>();
   cmd->add_option("DIR", args->dir, "checkpoint folder")->required();
-  cmd->add_option("--tokens", args->tokens, "token rows; default: made rows of 5 to 200 tokens and a long one");
+  cmd->add_option("--tokens", args->tokens,
+                  "token rows; default: made rows of 5 to 200 tokens and a long one");
   cmd->add_option("--suite", args->suite, "all, or hybrid-attention")->capture_default_str();
   cmd->add_flag("--guard", args->guard, "run on memory that faults outside operators");
   cmd->footer(

@@ -1,3 +1,4 @@
+// samebits verify: the scenario matrix on one model.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -1,5 +1,6 @@
-// ThreadComm: ranks of one model as threads of one process. It moves bytes between their buffers and
-// adds nothing. If one rank fails the others are woken with a Refusal instead of waiting for ever.
+// ThreadComm: ranks of one model as threads of one process. It moves bytes between their buffers
+// and adds nothing. If one rank fails the others are woken with a Refusal instead of waiting for
+// ever.
 #pragma once
 
 #include <memory>

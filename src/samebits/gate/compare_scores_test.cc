@@ -1,3 +1,4 @@
+// Comparing score files: equal bits, drift and where it begins, and every reason not to compare.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

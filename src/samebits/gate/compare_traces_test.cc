@@ -1,3 +1,4 @@
+// Comparing traces: the first differing boundary by causal order, its row and its position.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -61,7 +61,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
       error = "the key " + in_quotes(k) + " appears twice";
       return false;
     }
-    open_.back()->members.emplace_back(std::move(k), JsonValue{});
+    open_.back()->members.push_back({std::move(k), {}});
     return true;
   }
   bool parse_error(size_t position, const std::string&,
@@ -77,7 +77,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   JsonValue& place() {
     if (open_.empty()) return root;
     JsonValue& parent = *open_.back();
-    if (parent.kind == Kind::kObject) return parent.members.back().second;
+    if (parent.kind == Kind::kObject) return parent.members.back().value;
     return parent.items.emplace_back();
   }
   bool put(JsonValue v) {
@@ -129,8 +129,8 @@ void append_json(const JsonValue& v, std::string& out) {
       out += '{';
       for (size_t i = 0; i < v.members.size(); ++i) {
         if (i) out += ',';
-        (out += json_string(v.members[i].first)) += ':';
-        append_json(v.members[i].second, out);
+        (out += json_string(v.members[i].name)) += ':';
+        append_json(v.members[i].value, out);
       }
       out += '}';
   }

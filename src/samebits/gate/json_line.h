@@ -8,25 +8,31 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
-#include <utility>
 #include <vector>
 
 namespace sb {
 
+struct JsonMember;
+
 struct JsonValue {
   enum class Kind : uint8_t { kNull, kBool, kInt, kFloat, kString, kArray, kObject };
   Kind kind = Kind::kNull;
-  bool finite = true;                                      // kFloat: false when it overflows fp32
-  int64_t integer = 0;                                     // kInt; kBool as 0 or 1
-  float number = 0;                                        // kInt and kFloat
-  std::string text;                                        // kString: its text; kFloat: as written
-  std::vector<JsonValue> items;                            // kArray
-  std::vector<std::pair<std::string, JsonValue>> members;  // kObject, in file order
+  bool finite = true;               // kFloat: false when it overflows fp32
+  int64_t integer = 0;              // kInt; kBool as 0 or 1
+  float number = 0;                 // kInt and kFloat
+  std::string text;                 // kString: its text; kFloat: as written
+  std::vector<JsonValue> items;     // kArray
+  std::vector<JsonMember> members;  // kObject, in file order
 
   bool is(Kind k) const { return kind == k; }
   bool is_number() const { return kind == Kind::kInt || kind == Kind::kFloat; }
   const JsonValue* find(std::string_view key) const;
   std::string json() const;  // compact text
+};
+
+struct JsonMember {
+  std::string name;
+  JsonValue value;
 };
 
 // The error says what is wrong and at which column.

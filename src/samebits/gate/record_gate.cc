@@ -163,8 +163,9 @@ Status check_records(const std::vector<Record>& records, const Architecture& arc
       return refuse(Code::kDrift, "trust a run", "no operator " + r.op + " belongs at " + r.site);
     }
     if (!seen.emplace(Key{r.site, r.op}, &r).second) {
-      return refuse(Code::kDrift, "trust a run",
-                    r.op + " at " + r.site + " ran in two ways: " + r.implementation + " " + r.shape);
+      return refuse(
+          Code::kDrift, "trust a run",
+          r.op + " at " + r.site + " ran in two ways: " + r.implementation + " " + r.shape);
     }
     SB_DO(check_one(r, expected->second, arch, expect));
   }
@@ -209,8 +210,8 @@ Status check_sealed(const std::vector<SealedRecord>& records, const Architecture
   for (size_t i = 0; i < records.size(); ++i) {
     if (records[i].chain != again[i].chain) {
       return refuse(Code::kBrokenData, "trust a run's records",
-                    "the chain breaks at record " + std::to_string(i) + " (" + records[i].record.op +
-                        " at " + records[i].record.site + ")");
+                    "the chain breaks at record " + std::to_string(i) + " (" +
+                        records[i].record.op + " at " + records[i].record.site + ")");
     }
   }
   return check_records(lines, arch, expect);

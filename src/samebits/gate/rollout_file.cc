@@ -28,8 +28,8 @@ Result<std::vector<Sequence>> read_prompts(const std::string& path_or_dash, int6
 std::string rollout_line(const Sequence& sequence, std::span<const float> logprobs,
                          float temperature, const std::vector<int32_t>& suppress) {
   const auto integer = [](int32_t v) { return std::to_string(v); };
-  return "{\"id\":" + json_string(sequence.id) + ",\"tokens\":" +
-         json_list(sequence.tokens, integer) +
+  return "{\"id\":" + json_string(sequence.id) +
+         ",\"tokens\":" + json_list(sequence.tokens, integer) +
          ",\"prompt_len\":" + std::to_string(sequence.prompt_len) +
          ",\"logprobs\":" + json_list(logprobs, [](float v) { return shortest(v); }) +
          ",\"temperature\":" + shortest(temperature) +

@@ -1,5 +1,5 @@
-// Prompts in, rollouts out: JSON lines of token rows. A rollout file is what `score` reads as tokens
-// and `compare` as a log of the rollout engine.
+// Prompts in, rollouts out: JSON lines of token rows. A rollout file is what `score` reads as
+// tokens and `compare` as a log of the rollout engine.
 #pragma once
 
 #include <cstdint>

@@ -83,11 +83,11 @@ void add_cache(Builder& b) {
     for (const auto layout : {KvLayout::kSplit, KvLayout::kInterleaved}) {
       // Every size runs, and every layout with two of them.
       if ((size[0] < size[1]) == (layout == KvLayout::kInterleaved)) continue;
-      Scenario& s = b.add("cache",
-                          "pages of " + std::to_string(size[0]) + " and " + std::to_string(size[1]) +
-                              (layout == KvLayout::kSplit ? ", [pages,2,page,H,D]"
-                                                          : ", [pages,H,page,2D]"),
-                          chunked({33}), true);
+      Scenario& s =
+          b.add("cache",
+                "pages of " + std::to_string(size[0]) + " and " + std::to_string(size[1]) +
+                    (layout == KvLayout::kSplit ? ", [pages,2,page,H,D]" : ", [pages,H,page,2D]"),
+                chunked({33}), true);
       s.cache.page_size = size;
       s.cache.layout = layout;
       s.cache.order_seed = 11;

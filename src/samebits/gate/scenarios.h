@@ -20,18 +20,18 @@ struct Scenario {
   std::string group, name;
   Schedule schedule;
   bool packed = true;
-  int threads = 0;                 // 0: the engine's
+  int threads = 0;  // 0: the engine's
   int padding_rows = 0;
   std::vector<uint16_t> pad_fill;  // bf16 bits
   int64_t prefix = 0;
   int join_every = 0;
   KvCacheOptions cache;
   Meaning meaning;
-  bool other_neighbours = false;   // the rows run among other rows and in another order
-  bool generate = false;           // rows are drawn by rollout, then rescored
-  bool traced = false;             // every boundary is compared, not the log-probabilities alone
-  bool long_row = false;           // runs the long row, else the short ones
-  bool hybrid = false;             // part of the suite hybrid-attention
+  bool other_neighbours = false;  // the rows run among other rows and in another order
+  bool generate = false;          // rows are drawn by rollout, then rescored
+  bool traced = false;            // every boundary is compared, not the log-probabilities alone
+  bool long_row = false;          // runs the long row, else the short ones
+  bool hybrid = false;            // part of the suite hybrid-attention
 };
 
 // All scenarios for a model with a window of `window` keys. long_row: tokens of the long row.

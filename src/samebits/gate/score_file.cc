@@ -73,7 +73,7 @@ class ScoreParser {
       if (!json.find(key)) return bad("the key " + in_quotes(key) + " is missing");
     }
     for (size_t i = 0; i < json.members.size(); ++i) {
-      const std::string& name = json.members[i].first;
+      const std::string& name = json.members[i].name;
       if (i >= N || name != keys[i])
         return bad("unexpected key " + in_quotes(name) + " or key order");
     }

@@ -19,9 +19,9 @@ struct Semantics {
   std::vector<int32_t> suppress;  // ascending
 };
 
-// From the command line if given, else from the rows, else the checkpoint's suppressed ids and T = 1.
-// Rows that disagree with each other or with the command line are refused (kSemanticsDiffer): a
-// silent choice here is the commonest cause of a mismatch.
+// From the command line if given, else from the rows, else temperature 1 and the checkpoint's
+// suppressed ids. Rows that disagree with each other or with the command line are refused
+// (kSemanticsDiffer): a silent choice here is the commonest cause of a mismatch.
 Result<Semantics> agree_on_semantics(const std::vector<TokenRow>& rows, const Architecture& arch,
                                      std::optional<float> temperature,
                                      std::optional<std::vector<int32_t>> suppress);

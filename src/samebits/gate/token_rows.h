@@ -31,8 +31,8 @@ struct TokenRowOptions {
   // Our key → the key to read instead, e.g. {"logprobs", "rollout_log_probs"}.
   std::map<std::string, std::string> keys;
   bool need_logprobs = false;
-  // Rows are prompts: one token is enough, prompt_len is optional and cuts the tokens, and results of
-  // an earlier run (logprobs, mask) are ignored. prompt_len becomes the number of tokens.
+  // Rows are prompts: one token is enough, prompt_len is optional and cuts the tokens, and results
+  // of an earlier run (logprobs, mask) are ignored. prompt_len becomes the number of tokens.
   bool prompts = false;
 };
 

@@ -89,7 +89,9 @@ class Matrix {
 std::vector<int32_t> random_tokens(const Architecture& arch, int64_t n, uint64_t stream) {
   CounterRng rng(0x5eed, stream);
   std::vector<int32_t> tokens(static_cast<size_t>(n));
-  for (auto& t : tokens) t = 8 + static_cast<int32_t>(rng.below(static_cast<uint32_t>(arch.vocab - 9)));
+  for (auto& t : tokens) {
+    t = 8 + static_cast<int32_t>(rng.below(static_cast<uint32_t>(arch.vocab - 9)));
+  }
   return tokens;
 }
 
@@ -99,7 +101,8 @@ std::vector<Sequence> Matrix::company(const Scenario& s, const std::vector<Seque
   uint64_t stream = 1000;
   for (auto it = rows.rbegin(); it != rows.rend(); ++it) {
     const int64_t n = 3 + static_cast<int64_t>(stream % 7) * 9;
-    all.push_back({"stranger " + std::to_string(stream), random_tokens(engine_.model->arch, n, stream), 1});
+    all.push_back(
+        {"stranger " + std::to_string(stream), random_tokens(engine_.model->arch, n, stream), 1});
     ++stream;
     all.push_back(*it);
   }
@@ -119,8 +122,8 @@ Result<const Matrix::Reference*> Matrix::reference(const std::vector<Sequence>& 
   RunOptions run = clean_alone(meaning);
   run.trace = traced;
   SB_TRY(result, score_rows(*engine_.model, *engine_.device, *engine_.pool, alone, rows, run));
-  references_.push_back(std::make_unique<Reference>(Reference{
-      std::move(ids), meaning, std::move(result.logprobs), std::move(result.trace)}));
+  references_.push_back(std::make_unique<Reference>(
+      Reference{std::move(ids), meaning, std::move(result.logprobs), std::move(result.trace)}));
   return references_.back().get();
 }
 
@@ -151,8 +154,8 @@ Status Matrix::compare_boundaries(const Scenario& s, const std::vector<Sequence>
   out.boundary = c.first->boundary;
   out.row = c.first->id;
   out.position = c.first->pos;
-  out.finding = c.first->boundary + ", row " + c.first->id + ", position " +
-                std::to_string(c.first->pos);
+  out.finding =
+      c.first->boundary + ", row " + c.first->id + ", position " + std::to_string(c.first->pos);
   return {};
 }
 

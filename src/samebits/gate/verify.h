@@ -1,6 +1,6 @@
-// verify: the scenario matrix. Every scenario runs the same token rows another way; the reference is
-// each row alone through the training schedule, without faults. All log-probabilities must be the
-// same bits; some scenarios are also traced, and every boundary of every row must agree. A red
+// verify: the scenario matrix. Every scenario runs the same token rows another way; the reference
+// is each row alone through the training schedule, without faults. All log-probabilities must be
+// the same bits; some scenarios are also traced, and every boundary of every row must agree. A red
 // scenario is named by its first differing boundary.
 #pragma once
 
@@ -13,8 +13,8 @@
 namespace sb {
 
 struct VerifyOptions {
-  std::vector<Sequence> rows;         // empty: made from the vocabulary, 5 to 200 tokens and a long one
-  std::string suite = "all";          // or "hybrid-attention"
+  std::vector<Sequence> rows;  // empty: made from the vocabulary, 5 to 200 tokens and a long one
+  std::string suite = "all";   // or "hybrid-attention"
   std::function<void(const std::string& scenario, int64_t done, int64_t total)> progress;
   std::function<bool()> interrupted;
 };
@@ -33,7 +33,7 @@ struct ScenarioResult {
 // How scores and log-probabilities spread over the rows: a model whose logits do not spread would
 // pass everything.
 struct Spread {
-  double sigma = 0;          // of capped logits' log-probabilities over scored tokens
+  double sigma = 0;  // of capped logits' log-probabilities over scored tokens
   double max_abs_logprob = 0;
   int64_t logprobs = 0, distinct = 0;
 };

@@ -14,18 +14,20 @@ std::string verdict_line(const VerifyReport& r) {
   int64_t red = 0;
   for (const auto& s : r.scenarios) red += s.code != Code::kEqual;
   if (r.code == Code::kEqual) {
-    return fmt::format("{}: {} scenarios, {} log-probabilities and {} row digests compared, 0 differ",
-                       verdict_word(r.code), r.scenarios.size(), grouped(r.compared),
-                       grouped(r.digests));
+    return fmt::format(
+        "{}: {} scenarios, {} log-probabilities and {} row digests compared, 0 differ",
+        verdict_word(r.code), r.scenarios.size(), grouped(r.compared), grouped(r.digests));
   }
-  return fmt::format("{}: {} of {} scenarios differ, {} of {} log-probabilities", verdict_word(r.code),
-                     red, r.scenarios.size(), grouped(r.differing), grouped(r.compared));
+  return fmt::format("{}: {} of {} scenarios differ, {} of {} log-probabilities",
+                     verdict_word(r.code), red, r.scenarios.size(), grouped(r.differing),
+                     grouped(r.compared));
 }
 
 std::string spread_line(const VerifyReport& r) {
-  return fmt::format("{} log-probabilities of the reference, {} distinct, spread {:.2f}, lowest {:.2f}",
-                     grouped(r.spread.logprobs), grouped(r.spread.distinct), r.spread.sigma,
-                     -r.spread.max_abs_logprob);
+  return fmt::format(
+      "{} log-probabilities of the reference, {} distinct, spread {:.2f}, lowest {:.2f}",
+      grouped(r.spread.logprobs), grouped(r.spread.distinct), r.spread.sigma,
+      -r.spread.max_abs_logprob);
 }
 
 std::string result_word(const ScenarioResult& s) {
@@ -52,20 +54,13 @@ std::string verify_text(const VerifyReport& r) {
 
 std::string verify_json(const VerifyReport& r) {
   nlohmann::ordered_json j = {
-      {"samebits", "verify/1"},
-      {"code", static_cast<int>(r.code)},
-      {"result", code_name(r.code)},
-      {"model", r.header.model},
-      {"weights", r.header.weights},
-      {"contracts", r.header.contracts},
-      {"profile", r.header.profile},
-      {"compared", r.compared},
-      {"differing", r.differing},
-      {"digests", r.digests},
-      {"distinct", r.spread.distinct},
-      {"reference_logprobs", r.spread.logprobs},
-      {"spread", r.spread.sigma},
-      {"seconds", r.seconds},
+      {"samebits", "verify/1"},        {"code", static_cast<int>(r.code)},
+      {"result", code_name(r.code)},   {"model", r.header.model},
+      {"weights", r.header.weights},   {"contracts", r.header.contracts},
+      {"profile", r.header.profile},   {"compared", r.compared},
+      {"differing", r.differing},      {"digests", r.digests},
+      {"distinct", r.spread.distinct}, {"reference_logprobs", r.spread.logprobs},
+      {"spread", r.spread.sigma},      {"seconds", r.seconds},
   };
   auto rows = nlohmann::ordered_json::array();
   for (const auto& s : r.scenarios) {
@@ -85,9 +80,11 @@ std::string verify_json(const VerifyReport& r) {
 }
 
 std::string verify_html(const VerifyReport& r) {
-  std::string body = "<h1>samebits verify</h1><p>" + html_escape(verdict_line(r)) + "</p><p>" +
-                     html_escape(spread_line(r)) + "</p><table><tr><th>group</th><th>scenario</th>"
-                     "<th>compared</th><th>differ</th><th>result</th><th>first difference</th></tr>";
+  std::string body =
+      "<h1>samebits verify</h1><p>" + html_escape(verdict_line(r)) + "</p><p>" +
+      html_escape(spread_line(r)) +
+      "</p><table><tr><th>group</th><th>scenario</th>"
+      "<th>compared</th><th>differ</th><th>result</th><th>first difference</th></tr>";
   for (const auto& s : r.scenarios) {
     body += "<tr><td>" + html_escape(s.group) + "</td><td>" + html_escape(s.name) + "</td><td>" +
             grouped(s.compared) + "</td><td>" + grouped(s.differing) + "</td><td>" +

@@ -85,6 +85,7 @@ TEST(Synthetic, MomentsAreTheIntendedOnes) {
     sum += widen(v);
     squares += static_cast<double>(widen(v)) * widen(v);
   }
+  // tolerance: moments of the normal distribution, over 96000 draws
   EXPECT_NEAR(sum / 96000, 0, 5e-3);
   EXPECT_NEAR(std::sqrt(squares / 96000), 3 / std::sqrt(96.0), 5e-3);
 }

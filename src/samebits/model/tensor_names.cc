@@ -177,7 +177,7 @@ Result<NameMap> match_tensors(const Architecture& arch, const std::vector<Stored
                             " tensors are missing: " + listed(missing));
   }
   if (!unknown.empty()) {
-    std::string kind = "";
+    std::string kind;
     if (std::any_of(unknown.begin(), unknown.end(), is_vision_name) && !arch.has_vision) {
       kind = " (the config describes no vision tower)";
     }

@@ -195,10 +195,10 @@ Status attention(const Exec& exec, const AttentionArgs& a) {
     if (!attend<C>(kernels, a, t, g, live_rows, scratch)) pages_exist = false;
   }));
   if (pages_exist) return {};
-  return refuse(Code::kRefused, "attend to cached keys",
-                "the block table leads to a page that does not exist",
-                "a table whose entries of visible keys lie in 0 … " +
-                    std::to_string(a.kv.num_pages - 1));
+  return refuse(
+      Code::kRefused, "attend to cached keys",
+      "the block table leads to a page that does not exist",
+      "a table whose entries of visible keys lie in 0 … " + std::to_string(a.kv.num_pages - 1));
 }
 
 constexpr Implementation<AttentionArgs> kTable[] = {
