@@ -249,7 +249,7 @@ class RowReader {
     extra.kind = JsonValue::Kind::kObject;
     for (const auto& member : json.members) {
       const bool read = std::any_of(std::begin(kKeys), std::end(kKeys),
-                                    [&](const char* k) { return key(k) == member.first; });
+                                    [&](const char* k) { return key(k) == member.name; });
       if (!read) extra.members.push_back(member);
     }
     if (!extra.members.empty()) row.extra = extra.json();
