@@ -168,6 +168,17 @@ TEST(OpsRefuse, WindowsSegmentsAndHeadsThatFitNoLayer) {
   EXPECT_TRUE(refused(ops::attention(rig.ctx, sliding, a), "no i32 table"));
 }
 
+TEST(OpsRefuse, BlockTablesThatLeadAVisibleKeyToNoPage) {
+  Rig rig({Profile::kSm90, arith::best_isa()}, 2);
+  for (const int32_t page : {-1, 0x7fffffff}) {
+    AttentionCall c;
+    c.cache.table(0, 0) = page;  // keys 0 … 15: seen from position 3, not from 39
+    EXPECT_TRUE(refused(ops::attention(rig.ctx, c.s.site(), c.args), "page that does not exist"));
+    c.pos(1) = 39;
+    EXPECT_TRUE(ran(ops::attention(rig.ctx, c.s.site(), c.args)));
+  }
+}
+
 TEST(OpsRefuse, TemperaturesThatAreNotFiniteAndPositive) {
   Rig rig;
   constexpr float kInf = std::numeric_limits<float>::infinity();
