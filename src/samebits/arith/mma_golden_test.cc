@@ -42,8 +42,8 @@ class MmaGolden : public testing::Test {
 TEST_F(MmaGolden, EveryImplementationGivesTheRecordedBits) {
   const auto report = check_mma_golden(kGolden);
   ASSERT_TRUE(report) << report.error().text();
-  EXPECT_EQ(report->trials, 259);
-  EXPECT_EQ(report->outputs, 259 * 128);
+  EXPECT_EQ(report->trials, 279);
+  EXPECT_EQ(report->outputs, 279 * 128);
   EXPECT_EQ(report->mismatches, 0);
   EXPECT_FALSE(report->first);
   EXPECT_GE(report->checked.size(), 3u);
