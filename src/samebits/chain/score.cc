@@ -168,6 +168,12 @@ Result<RunResult> score_rows(const Model& model, Device& device, ThreadPool& poo
       return refuse(Code::kBrokenData, "score row " + s.id, "it has no scored token",
                     "prompt_len between 1 and the number of tokens − 1");
     }
+    if (s.size() > model.arch.max_position) {
+      return refuse(Code::kRefused, "score row " + s.id,
+                    std::to_string(s.size()) + " tokens pass the model's last position " +
+                        std::to_string(model.arch.max_position - 1),
+                    "shorter rows");
+    }
     result.logprobs.emplace_back(static_cast<size_t>(s.num_scored()), 0.0f);
     total += s.size();
   }
@@ -175,6 +181,8 @@ Result<RunResult> score_rows(const Model& model, Device& device, ThreadPool& poo
   if (options.trace) {
     taps.emplace(model.arch, sequences);
     session->set_taps(&*taps);
+  } else {
+    session->set_taps(options.taps);
   }
   Runner runner{*session, sequences, options, taps ? &*taps : nullptr, result, total};
   if (options.schedule.kind != ScheduleKind::kTrain) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <set>
 
 #include "samebits/base/bits.h"
 #include "samebits/base/rng.h"
@@ -216,29 +215,14 @@ Result<ScenarioResult> Matrix::run(const Scenario& s) {
       again.trace = true;
       SB_TRY(result, score(s, all, again));
       SB_DO(compare_boundaries(s, all, *result.trace, out));
+      if (out.finding.empty()) {
+        out.finding = finite ? "log-probabilities, but no boundary when run again"
+                             : "a log-probability is not finite";
+      }
     }
   }
   out.seconds = seconds_since(start);
   return out;
-}
-
-Spread measure_spread(const Logprobs& logprobs) {
-  Spread s;
-  std::set<uint32_t> distinct;
-  double sum = 0, squares = 0;
-  for (const auto& row : logprobs) {
-    for (float v : row) {
-      ++s.logprobs;
-      distinct.insert(float_bits(v));
-      sum += v;
-      squares += double{v} * v;
-      s.max_abs_logprob = std::max(s.max_abs_logprob, std::abs(double{v}));
-    }
-  }
-  s.distinct = static_cast<int64_t>(distinct.size());
-  const double n = static_cast<double>(std::max<int64_t>(1, s.logprobs));
-  s.sigma = std::sqrt(std::max(0.0, squares / n - sum / n * sum / n));
-  return s;
 }
 
 }  // namespace
@@ -280,7 +264,11 @@ Result<VerifyReport> verify(Engine& engine, const VerifyOptions& options) {
     std::erase_if(scenarios, [](const Scenario& s) { return !s.hybrid; });
   }
   SB_TRY(reference, matrix.reference(matrix.rows(), Meaning{}, /*traced=*/true));
-  report.spread = measure_spread(reference->logprobs);
+  const auto probed = std::max_element(rows.begin(), rows.end(), [](auto& a, auto& b) {
+    return std::min<int64_t>(a.size(), 65) < std::min<int64_t>(b.size(), 65);
+  });  // the first row of 65 tokens or more, else the longest
+  SB_TRY(spread, measure_spread(engine, *probed, reference->logprobs));
+  report.spread = spread;
   int64_t done = 0;
   for (const auto& s : scenarios) {
     if (options.interrupted && options.interrupted()) {

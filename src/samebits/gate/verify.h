@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "samebits/gate/engine.h"
+#include "samebits/gate/spread.h"
 
 namespace sb {
 
@@ -28,14 +29,6 @@ struct ScenarioResult {
   std::string boundary, row;            // parts of the finding
   int64_t position = -1;
   double seconds = 0;
-};
-
-// How scores and log-probabilities spread over the rows: a model whose logits do not spread would
-// pass everything.
-struct Spread {
-  double sigma = 0;  // of capped logits' log-probabilities over scored tokens
-  double max_abs_logprob = 0;
-  int64_t logprobs = 0, distinct = 0;
 };
 
 struct VerifyReport {

@@ -24,10 +24,13 @@ std::string verdict_line(const VerifyReport& r) {
 }
 
 std::string spread_line(const VerifyReport& r) {
+  const Spread& s = r.spread;
   return fmt::format(
-      "{} log-probabilities of the reference, {} distinct, spread {:.2f}, lowest {:.2f}",
-      grouped(r.spread.logprobs), grouped(r.spread.distinct), r.spread.sigma,
-      -r.spread.max_abs_logprob);
+      "attention scores spread {:.2f} … {:.2f}, largest |logit| {:.1f}, {} of {} log-probabilities "
+      "distinct{}",
+      s.score_sigma_min, s.score_sigma_max, s.max_abs_logit, grouped(s.distinct),
+      grouped(s.logprobs),
+      s.healthy() ? "" : " (narrow: this model may hide faults; expected 1 … 4, > 20, 99 %)");
 }
 
 std::string result_word(const ScenarioResult& s) {
@@ -60,7 +63,9 @@ std::string verify_json(const VerifyReport& r) {
       {"profile", r.header.profile},   {"compared", r.compared},
       {"differing", r.differing},      {"digests", r.digests},
       {"distinct", r.spread.distinct}, {"reference_logprobs", r.spread.logprobs},
-      {"spread", r.spread.sigma},      {"seconds", r.seconds},
+      {"score_sigma", {r.spread.score_sigma_min, r.spread.score_sigma_max}},
+      {"max_abs_logit", r.spread.max_abs_logit},
+      {"spread_healthy", r.spread.healthy()},      {"seconds", r.seconds},
   };
   auto rows = nlohmann::ordered_json::array();
   for (const auto& s : r.scenarios) {
