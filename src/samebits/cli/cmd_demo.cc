@@ -25,8 +25,8 @@ constexpr const char* kPrompts =
 {"id":"c","tokens":[2,105,2364,107,236,1018,8,90,2033,77,1203,45,1999,310,2211,17]}
 {"id":"d","tokens":[2,9]}
 )";
-constexpr const char* kFault = "gemm-leaf-order:layer=3";
-constexpr const char* kFaultBoundary = "layers.3.mlp.down.acc";
+constexpr const char* kFault = "window-plus-1";
+constexpr const char* kFaultBoundary = "layers.0.attn.ctx";
 
 struct Step {
   const char* title;
@@ -45,10 +45,11 @@ std::vector<Step> script() {
          "--out", "train.jsonl"}}},
       {"Both came to the same bits", {{"compare", "rollout.jsonl", "train.jsonl"}}},
       {"And so does every other way to run the rows", {{"verify", "tiny"}}},
-      {"Now a kernel that adds the same numbers in another order, in one layer of the rollout engine",
+      {"Now the rollout engine has a fault: its sliding layers see one key too many",
        {{"score", "tiny", "--tokens", "rollout.jsonl", "--schedule", "decode", "--inject", kFault,
          "--trace", "suspect.sbt", "--out", "suspect.jsonl"}}},
-      {"Where do the two runs part?", {{"compare", "train.sbt", "suspect.sbt"}}, 1},
+      {"The log-probabilities drift", {{"compare", "suspect.jsonl", "train.jsonl"}}, 1},
+      {"Where do the two runs part?", {{"compare", "suspect.sbt", "train.sbt"}}, 1},
   };
 }
 
@@ -72,7 +73,7 @@ Status run_steps() {
       }
     }
   }
-  SB_TRY(found, compare_files("train.sbt", "suspect.sbt"));
+  SB_TRY(found, compare_files("suspect.sbt", "train.sbt"));
   if (!found.first || found.first->boundary != kFaultBoundary) {
     return refuse(Code::kDrift, "run the demo",
                   std::string("the fault was planted at ") + kFaultBoundary + " and found elsewhere");
