@@ -259,6 +259,13 @@ Result<std::vector<SealedRecord>> read_run_records(const std::string& path) {
       line.at("launches").get_to(r.launches);
       line.at("rows").get_to(r.rows);
       line.at("chain").get_to(s.chain);
+      // The conversions above are lenient (1.5 and true become 1); what was chained is not.
+      nlohmann::json bare = line;
+      bare.erase("chain");
+      if (bare.dump() != record_line(r)) {
+        return broken("record " + std::to_string(out.size()) + ": a value of the wrong type, or " +
+                      "a key that does not belong there");
+      }
       out.push_back(std::move(s));
     } catch (const nlohmann::json::exception& e) {
       return broken("record " + std::to_string(out.size()) + ": " + e.what());

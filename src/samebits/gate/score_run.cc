@@ -42,13 +42,15 @@ Result<Semantics> agree_on_semantics(const std::vector<TokenRow>& rows, const Ar
                                      std::optional<float> temperature,
                                      std::optional<std::vector<int32_t>> suppress) {
   if (suppress) std::sort(suppress->begin(), suppress->end());
-  const std::string from = temperature || suppress ? "the command line" : "an earlier row";
+  const auto speaker = [](bool given) { return given ? "the command line" : "an earlier row"; };
+  const std::string temperature_of = speaker(temperature.has_value());
+  const std::string suppress_of = speaker(suppress.has_value());
   for (const auto& row : rows) {
     if (row.temperature) {
       if (temperature && float_bits(*temperature) != float_bits(*row.temperature)) {
         return refuse(Code::kSemanticsDiffer, "score row " + row.id,
                       "it was sampled at temperature " + std::to_string(*row.temperature) + ", " +
-                          from + " says " + std::to_string(*temperature),
+                          temperature_of + " says " + std::to_string(*temperature),
                       "score rows of one temperature at a time");
       }
       temperature = row.temperature;
@@ -56,7 +58,7 @@ Result<Semantics> agree_on_semantics(const std::vector<TokenRow>& rows, const Ar
     if (row.suppress) {
       if (suppress && *suppress != *row.suppress) {
         return refuse(Code::kSemanticsDiffer, "score row " + row.id,
-                      "its suppressed ids are not those of " + from,
+                      "its suppressed ids are not those of " + suppress_of,
                       "score rows with one list of suppressed ids at a time");
       }
       suppress = row.suppress;

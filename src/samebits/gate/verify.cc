@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 
 #include "samebits/base/bits.h"
 #include "samebits/base/rng.h"
@@ -225,6 +226,20 @@ Result<ScenarioResult> Matrix::run(const Scenario& s) {
   return out;
 }
 
+// An id that a row scores cannot be suppressed; other ids take its place.
+void spare_ids_of(const std::vector<Sequence>& rows, int64_t vocab,
+                  std::vector<int32_t>& suppress) {
+  std::set<int32_t> used, chosen;
+  for (const auto& r : rows) used.insert(r.tokens.begin(), r.tokens.end());
+  for (const int32_t id : suppress) {
+    if (!used.contains(id)) chosen.insert(id);
+  }
+  for (int32_t id = 0; chosen.size() < suppress.size() && id < vocab; ++id) {
+    if (!used.contains(id)) chosen.insert(id);
+  }
+  suppress.assign(chosen.begin(), chosen.end());
+}
+
 }  // namespace
 
 std::vector<Sequence> verify_rows(const Architecture& arch, int64_t long_row) {
@@ -263,6 +278,7 @@ Result<VerifyReport> verify(Engine& engine, const VerifyOptions& options) {
   if (options.suite == "hybrid-attention") {
     std::erase_if(scenarios, [](const Scenario& s) { return !s.hybrid; });
   }
+  for (auto& s : scenarios) spare_ids_of(rows, arch.vocab, s.meaning.suppress);
   SB_TRY(reference, matrix.reference(matrix.rows(), Meaning{}, /*traced=*/true));
   const auto probed = std::max_element(rows.begin(), rows.end(), [](auto& a, auto& b) {
     return std::min<int64_t>(a.size(), 65) < std::min<int64_t>(b.size(), 65);
