@@ -7,8 +7,8 @@
 # Exit 7: required packages are missing and could not be installed.
 set -euo pipefail
 
-required=(g++ cmake ninja-build ccache libgtest-dev libgmock-dev libbenchmark-dev libcli11-dev
-  nlohmann-json3-dev libfmt-dev libexpected-dev libxxhash-dev libssl-dev librapidcheck-dev
+required=(g++ cmake ninja-build ccache libgtest-dev libgmock-dev libcli11-dev
+  nlohmann-json3-dev libfmt-dev libexpected-dev libxxhash-dev libssl-dev
   libmpfr-dev pkg-config python3 git make)
 optional=()
 case "${1:-build}" in

@@ -11,9 +11,12 @@
 
 namespace sb::arith {
 
+inline constexpr uint32_t kGeluK0Bits = 0x3f4c422au;  // 0.797884583, sqrt(2/pi)
+inline constexpr uint32_t kGeluK1Bits = 0x3d372713u;  // 0.0447149985
+
 SB_HD inline float gelu_tanh(float x) {
-  constexpr float kSqrt2OverPi = bits_float(0x3f4c422au);  // 0.797884583
-  constexpr float kCubic = bits_float(0x3d372713u);        // 0.0447149985
+  constexpr float kSqrt2OverPi = bits_float(kGeluK0Bits);
+  constexpr float kCubic = bits_float(kGeluK1Bits);
   const float u2 = mul(mul(x, x), x);
   const float t = mul(kSqrt2OverPi, fma(kCubic, u2, x));
   return canonical_result(div(x, add(1.0f, exp(mul(-2.0f, t)))));

@@ -15,6 +15,7 @@ struct Exec {
   ThreadPool* pool = nullptr;
   Profile profile = Profile::kSm90;
   Isa isa = Isa::kPlain;
+  const char* arch = "cpu";  // of the device: "cpu", "sm_90a", "gfx942"; part of the selection
 };
 
 // body(i) for i in [0, n) on the pool. Small work (`cost` per item, in roughly nanoseconds) runs on

@@ -21,7 +21,7 @@ struct Implementation {
   ContractId contract;
   uint8_t profiles;  // bits of profile_bit
   DeviceId::Kind device;
-  const char* arch;      // "x86-64/any" …
+  const char* arch;      // "cpu", "sm_90a", "gfx942": what Exec::arch must be
   const char* schedule;  // how work is cut; never changes bits
   const char* split;     // split policy of the reduction
   Status (*run)(const Exec&, const Args&);

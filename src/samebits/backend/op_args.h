@@ -132,6 +132,7 @@ struct HeadFinishArgs {
   View c_target;   // f32 [ranks, R]
   View owner;      // i32 [R]: rank that owns the target; < 0: no target, logp is left alone
   View logp, lse;  // f32 [R]; either may be empty
+  View max_sum;    // f32 [R, 2]: (m, S) of the whole vocabulary, or empty
 };
 
 struct SampleArgs {

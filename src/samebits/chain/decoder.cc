@@ -83,7 +83,7 @@ Status Decoder::head(Ctx& ctx, const Batch& batch, ScheduleKind schedule, const 
       lse_b{Tap::kHeadLse, -1}, logp_b{Tap::kLogp, -1};
   const Site site{logp_b, {}};
   auto emit = [&](Boundary b, const View& v, int64_t row, int64_t begin, int64_t width) -> Status {
-    if (!v || !ctx.wants(b)) return {};
+    if (!v || !ctx.taps || !ctx.taps->wants(b)) return {};
     return ctx.taps->emit(ctx, b, v, row, begin, width);
   };
   for (int64_t r0 = 0; r0 < total; r0 += kHeadChunk) {
@@ -130,7 +130,13 @@ Status Decoder::head(Ctx& ctx, const Batch& batch, ScheduleKind schedule, const 
     SB_TRY(lse, arena.take(Dtype::kF32, {rows, 1}));
     View lse_row = make_view(lse.ptr, Dtype::kF32, {rows}, lse.device);
     View logp = rows_of(work.logp, r0, rows);
-    SB_DO(ops::head_finish(ctx, site, {ms_all, c_all, owner, logp, lse_row}));
+    View max_sum;
+    if (ctx.saved && ctx.saved->keeps_sums()) {
+      SB_TRY(kept, arena.take(Dtype::kF32, {rows, 2}));
+      max_sum = kept;
+    }
+    SB_DO(ops::head_finish(ctx, site, {ms_all, c_all, owner, logp, lse_row, max_sum}));
+    if (max_sum) SB_DO(ctx.saved->keep_max_sum(ctx, r0, max_sum));
     if (plan_.rank != 0) continue;
     SB_DO(emit(lse_b, lse, r0, 0, 1));
     SB_DO(emit(logp_b, make_view(logp.ptr, Dtype::kF32, {rows, 1}, logp.device), r0, 0, 1));

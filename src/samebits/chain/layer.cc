@@ -33,8 +33,11 @@ Status emit_q(LayerRun& r, Tap tap, const View& value) {
 }
 Status emit_kv(LayerRun& r, Tap tap, const View& value) {
   const KvShare& share = r.plan.kv(r.type);
-  if (!share.primary) return {};
   const int64_t d = r.spec().head_dim;
+  if (!share.primary) {  // another rank reports this head; keeping it is this rank's own affair
+    const Boundary b{tap, r.layer};
+    return r.ctx.saved && r.ctx.saved->keeps(b) ? r.ctx.saved->keep(r.ctx, b, value) : Status{};
+  }
   return emit_shard(r.ctx, {tap, r.layer}, value, share.begin * d, r.spec().num_kv_heads * d);
 }
 Status emit_inter(LayerRun& r, Tap tap, const View& value) {
@@ -192,6 +195,11 @@ Status attention(LayerRun& r) {
   const bool sliding = r.type == LayerType::kSliding;
   SB_TRY(out, take(r, heads * d));
   SB_TRY(acc, take_acc(r, Tap::kAttnCtxAcc, heads * d));
+  View lse;
+  if (r.ctx.saved && r.ctx.saved->keeps_sums()) {
+    SB_TRY(kept, r.ctx.arena->take(Dtype::kF32, {r.batch.rows, heads}));
+    lse = kept;
+  }
   r.ctx_out = out;
   AttentionArgs args{.q = as_heads(r.q_rope, heads, d),
                      .pos = r.batch.pos,
@@ -202,9 +210,10 @@ Status attention(LayerRun& r) {
                      .segment = sliding ? 0 : r.arch.segment,
                      .out = as_heads(out, heads, d),
                      .acc = acc ? as_heads(acc, heads, d) : View{},
-                     .lse = {},
+                     .lse = lse,
                      .deviation = r.deviation(Tap::kAttnCtx)};
   SB_DO(ops::attention(r.ctx, r.site(Tap::kAttnCtx), args));
+  if (lse) SB_DO(r.ctx.saved->keep_lse(r.ctx, r.layer, lse));
   if (acc) SB_DO(emit_q(r, Tap::kAttnCtxAcc, acc));
   return emit_q(r, Tap::kAttnCtx, out);
 }
@@ -280,13 +289,15 @@ constexpr LayerStep kSteps[] = {
 std::span<const LayerStep> layer_steps(LayerType) { return kSteps; }
 
 Status emit_shard(Ctx& ctx, Boundary b, const View& value, int64_t column_begin, int64_t width) {
-  if (!ctx.wants(b)) return {};
+  if (ctx.saved && ctx.saved->keeps(b)) SB_DO(ctx.saved->keep(ctx, b, value));
+  if (!ctx.taps || !ctx.taps->wants(b)) return {};
   return ctx.taps->emit(ctx, b, value, 0, column_begin, width);
 }
 
 Status emit_whole(Ctx& ctx, Boundary b, const View& value) {
-  if (ctx.parallel->rank() != 0) return {};
-  return emit_shard(ctx, b, value, 0, value.shape[1]);
+  if (ctx.saved && ctx.saved->keeps(b)) SB_DO(ctx.saved->keep(ctx, b, value));
+  if (!ctx.taps || !ctx.taps->wants(b) || ctx.parallel->rank() != 0) return {};
+  return ctx.taps->emit(ctx, b, value, 0, 0, value.shape[1]);
 }
 
 }  // namespace sb

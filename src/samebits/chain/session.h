@@ -58,6 +58,7 @@ class Session {
                                              int first_layer, const std::vector<uint16_t>& given);
 
   void set_taps(Taps* taps) { ctx_.taps = taps; }
+  void set_saved(SavedSink* saved) { ctx_.saved = saved; }
   const Records& records() const { return records_; }
   size_t arena_high_water() const { return arena_.high_water_bytes(); }
   const SessionOptions& options() const { return options_; }

@@ -59,9 +59,12 @@ Contract gemm(ContractId id, const std::string& op, const GemmRule& r, std::stri
 
 Contract attention(ContractId id, const std::string& op, const AttentionRule& r,
                    const std::string& visible) {
+  const std::string merge =
+      r.segmented ? "; segments: M = max; l = lA*a + lB*b; O = OA*a + OB*b, a, b = E2((m-M)L)" : "";
   return make(id, op, r.version,
-              "per 64-key block: s = q.k; m' = max; p = E2((s-m')L); l = fma(l,a,T64(p)); "
-              "O = O*a then matrix steps of R(p).v; out = R((O + 0)*(1/l))",
+              "per 64-key block: s = q.k; m' = max; a = m'=m ? 1 : E2((m-m')L); p = E2((s-m')L); "
+              "l = fma(l,a,T64(p)); O = O*a then matrix steps of R(p).v" +
+                  merge + "; out = R((O + 0)*(1/l))",
               Canonical()
                   .add("block_keys", r.block_keys)
                   .text("exp", "E2")

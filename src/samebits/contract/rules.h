@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "samebits/arith/gelu.h"
+
 namespace sb {
 
 // How partial results of a reduction are added; always on logical indices, never on lanes.
@@ -75,8 +77,8 @@ struct LayerScaleRule {
 // u2 = (x·x)·x; t = k0·fma(k1, u2, x); g = x/(1 + exp(−2t)); R(R(g)·up).
 struct GeluMulRule {
   int version = 1;
-  uint32_t k0_bits = 0x3f4c422a;  // √(2/π)
-  uint32_t k1_bits = 0x3d372713;  // 0.044715
+  uint32_t k0_bits = arith::kGeluK0Bits;  // √(2/π)
+  uint32_t k1_bits = arith::kGeluK1Bits;  // 0.044715
 };
 
 // c = cap·tanh(z/cap), c/T once; tiles of `tile` columns give (m, S), merged in pairs up to

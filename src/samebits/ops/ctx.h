@@ -24,16 +24,30 @@ class Taps {
                       int64_t column_begin, int64_t width) = 0;
 };
 
+// Receives what a backward pass will need, on every rank and on the device: named boundaries, the
+// log-sum-exp of attention and (m, S) of the head. Like a tap it never changes bits.
+class SavedSink {
+ public:
+  virtual ~SavedSink() = default;
+  virtual bool keeps(Boundary b) const = 0;
+  virtual bool keeps_sums() const = 0;  // lse and (m, S)
+  // value: [rows, columns] of this rank; copied before the call returns or, on a GPU, in stream order.
+  virtual Status keep(Ctx& ctx, Boundary b, const View& value) = 0;
+  virtual Status keep_lse(Ctx& ctx, int layer, const View& lse) = 0;       // f32 [T, heads]
+  virtual Status keep_max_sum(Ctx& ctx, int64_t row, const View& ms) = 0;  // f32 [rows, 2]
+};
+
 struct Ctx {
   Exec exec;
   Arena* arena = nullptr;
   Records* records = nullptr;
   Taps* taps = nullptr;                     // may be null
+  SavedSink* saved = nullptr;               // may be null
   Parallel* parallel = nullptr;             // never null; size 1 is the identity
   DeviceId::Kind backend = DeviceId::kCpu;  // as requested by the user
   uint64_t kv_epoch = 0;                    // weights in use; a cache of another epoch is refused
 
-  bool wants(Boundary b) const { return taps && taps->wants(b); }
+  bool wants(Boundary b) const { return (taps && taps->wants(b)) || (saved && saved->keeps(b)); }
 };
 
 // Where in the model an operator runs: names its record and its refusals.

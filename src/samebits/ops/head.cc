@@ -47,6 +47,7 @@ Status head_finish(Ctx& ctx, const Site& site, const HeadFinishArgs& a) {
             .view("owner", a.owner, Dtype::kI32, {rows})
             .optional_out("logp", a.logp, Dtype::kF32, {rows})
             .optional_out("lse", a.lse, Dtype::kF32, {rows})
+            .optional_out("max_sum", a.max_sum, Dtype::kF32, {rows, 2})
             .done(ctx));
   return launch(ctx, {"head_finish", site, ContractId::kHead, Dtype::kF32, rows}, a);
 }

@@ -1,5 +1,7 @@
 #include "samebits/ops/launch.h"
 
+#include <string_view>
+
 #include "samebits/base/digest.h"
 
 namespace sb {
@@ -13,11 +15,12 @@ const char* device_name(DeviceId::Kind k) {
 }  // namespace
 
 Result<size_t> select_candidate(const std::vector<Candidate>& candidates, ContractId id,
-                                Profile profile, DeviceId::Kind device) {
+                                Profile profile, DeviceId::Kind device, const char* arch) {
   size_t found = candidates.size();
   for (size_t i = 0; i < candidates.size(); ++i) {
     const auto& c = candidates[i];
     if (c.contract != id || !(c.profiles & profile_bit(profile)) || c.device != device) continue;
+    if (std::string_view(c.arch) != arch) continue;
     SB_ASSERT(found == candidates.size(), "two implementations claim one selection");
     found = i;
   }
@@ -33,6 +36,8 @@ Result<size_t> select_candidate(const std::vector<Candidate>& candidates, Contra
       why = "claims " + contract(c.contract).name;
     } else if (c.device != device) {
       why = std::string("runs on ") + device_name(c.device);
+    } else if (std::string_view(c.arch) != arch) {
+      why = std::string("is built for ") + c.arch + ", the device is " + arch;
     } else {
       why = std::string("does not cover profile ") + profile_name(profile);
     }

@@ -1,5 +1,5 @@
 // launch: select → run → record, the same for every operator. Selection is exact: (contract,
-// profile, device) names one implementation, or the result is a Refusal that lists every candidate
+// profile, device, architecture) names one implementation, or the result is a Refusal that lists every candidate
 // and the first condition it failed. There is no second choice.
 #pragma once
 
@@ -17,11 +17,12 @@ struct Candidate {
   ContractId contract;
   uint8_t profiles;
   DeviceId::Kind device;
+  const char* arch = "cpu";
 };
 
 // Index of the one matching candidate.
 Result<size_t> select_candidate(const std::vector<Candidate>& candidates, ContractId contract,
-                                Profile profile, DeviceId::Kind device);
+                                Profile profile, DeviceId::Kind device, const char* arch = "cpu");
 
 // What the record says of a launch besides the implementation.
 struct LaunchInfo {
@@ -45,8 +46,9 @@ Status launch(Ctx& ctx, const LaunchInfo& info, const Args& args) {
   const auto table = cpu_implementations<Args>();
   std::vector<Candidate> candidates;
   candidates.reserve(table.size());
-  for (const auto& i : table) candidates.push_back({i.id, i.contract, i.profiles, i.device});
-  SB_TRY(chosen, select_candidate(candidates, info.contract, ctx.exec.profile, ctx.backend));
+  for (const auto& i : table) candidates.push_back({i.id, i.contract, i.profiles, i.device, i.arch});
+  SB_TRY(chosen, select_candidate(candidates, info.contract, ctx.exec.profile, ctx.backend,
+                                  ctx.exec.arch));
   const auto& impl = table[chosen];
   if (info.rows > 0) {
     DeviceScope open(*ctx.exec.device);

@@ -136,6 +136,11 @@ Status head_finish(const Exec& exec, const HeadFinishArgs& a) {
     }
     const MaxSum all = merge_pairs(shard, C.shards);
     const float log_s = arith::log(all.s);
+    if (a.max_sum) {
+      float* ms = a.max_sum.as<float>() + r * a.max_sum.stride[0];
+      ms[0] = all.m;
+      ms[1] = all.s;
+    }
     if (a.lse) a.lse.as<float>()[r] = all.m + log_s;
     const int32_t owner = a.owner.as<int32_t>()[r];
     if (a.logp && owner >= 0) {
