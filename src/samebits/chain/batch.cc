@@ -40,6 +40,9 @@ Status check_batch(const HostBatch& b, const Architecture& arch) {
       static_cast<int64_t>(b.query_start.size()) != sequences + 1) {
     return bad("its arrays have different lengths");
   }
+  if (b.query_start.front() != 0 || b.query_start.back() != rows) {
+    return bad("some of its rows belong to no sequence's range");
+  }
   for (int64_t t = 0; t < rows; ++t) {
     if (b.seq[t] < 0) continue;
     if (b.seq[t] >= sequences) return bad("row " + std::to_string(t) + " names no sequence");
@@ -60,6 +63,9 @@ Status check_batch(const HostBatch& b, const Architecture& arch) {
     if (b.target[r] >= arch.vocab) return bad("a target lies outside the vocabulary");
   }
   if (!b.paged()) {
+    if (!b.slot[0].empty() || !b.slot[1].empty() || !b.table[1].empty()) {
+      return bad("it has cache slots or tables of one group only");
+    }
     for (int64_t s = 0; s < sequences; ++s) {
       const int64_t begin = b.query_start[s];
       if (begin < b.query_start[s + 1] && b.seq[begin] == s && b.pos[begin] != 0) {
@@ -74,8 +80,10 @@ Status check_batch(const HostBatch& b, const Architecture& arch) {
       return bad("slots or block tables have the wrong size");
     }
     std::vector<int32_t> used;
-    for (int32_t s : b.slot[g]) {
-      if (s >= 0) used.push_back(s);
+    for (int64_t t = 0; t < rows; ++t) {
+      if (b.slot[g][t] < 0) continue;
+      if (b.seq[t] < 0) return bad("a padding row has a cache slot");
+      used.push_back(b.slot[g][t]);
     }
     std::sort(used.begin(), used.end());
     if (std::adjacent_find(used.begin(), used.end()) != used.end()) {

@@ -110,27 +110,37 @@ Result<KvCache::Handle> KvCache::open(const std::string& owner) {
 
 void KvCache::close(Handle h) {
   Sequence& s = sequences_.at(h);
-  for (int g = 0; g < 2; ++g) {
-    for (int32_t page : s.table[g]) {
-      if (page != kPoisonPage) drop_page(g, page);
-    }
-  }
+  drop_table(s.table);
   s = Sequence{};
 }
 
-Result<int32_t> KvCache::take_page(int g, uint64_t owner) {
+Status KvCache::check_free(int g, int64_t pages) const {
+  const Group& group = groups_[g];
+  const int64_t free = static_cast<int64_t>(group.free.size());
+  if (pages <= free) return {};
+  return refuse(Code::kEnvironment, "extend a sequence in the cache",
+                std::to_string(pages - free) + " pages of " +
+                    std::to_string(options_.page_size[g]) + " tokens lack for " + group_name(g) +
+                    " layers: " + std::to_string(free) + " of " +
+                    std::to_string(group.pages.size()) + " are free",
+                "more pages, or fewer sequences at a time");
+}
+
+KvCache::Entry KvCache::take_page(int g, uint64_t owner) {
   Group& group = groups_[g];
-  if (group.free.empty()) {
-    return refuse(Code::kEnvironment, "extend a sequence in the cache",
-                  "all " + std::to_string(group.pages.size()) + " pages of " +
-                      std::to_string(options_.page_size[g]) + " tokens for " + group_name(g) +
-                      " layers are in use",
-                  "more pages, or fewer sequences at a time");
-  }
+  SB_ASSERT(!group.free.empty(), "a page is taken before check_free");
   const int32_t page = group.free.back();
   group.free.pop_back();
   group.pages[page] = Page{owner, epoch_, 1};
-  return page;
+  return {page, owner};
+}
+
+void KvCache::drop_table(const Tables& table) {
+  for (int g = 0; g < 2; ++g) {
+    for (const Entry& e : table[g]) {
+      if (e.page != kPoisonPage) drop_page(g, e.page);
+    }
+  }
 }
 
 void KvCache::drop_page(int g, int32_t page) {
@@ -160,12 +170,14 @@ void KvCache::copy_page(int g, int32_t from, int32_t to) {
 
 Status KvCache::extend(Handle h, int64_t count) {
   Sequence& s = sequences_.at(h);
+  std::array<int64_t, 2> more{};
   for (int g = 0; g < 2; ++g) {
-    const int64_t pages = ceil_div(s.length + count, options_.page_size[g]);
-    while (static_cast<int64_t>(s.table[g].size()) < pages) {
-      SB_TRY(page, take_page(g, s.owner));
-      s.table[g].push_back(page);
-    }
+    more[g] =
+        ceil_div(s.length + count, options_.page_size[g]) - static_cast<int64_t>(s.table[g].size());
+    SB_DO(check_free(g, more[g]));
+  }
+  for (int g = 0; g < 2; ++g) {
+    for (int64_t i = 0; i < more[g]; ++i) s.table[g].push_back(take_page(g, s.owner));
   }
   s.length += count;
   return {};
@@ -176,42 +188,42 @@ void KvCache::describe(Handle h, int64_t count, HostBatch& batch) const {
   for (int g = 0; g < 2; ++g) {
     const int64_t page = options_.page_size[g];
     for (int64_t p = s.length - count; p < s.length; ++p) {
-      batch.slot[g].push_back(static_cast<int32_t>(s.table[g][p / page] * page + p % page));
+      batch.slot[g].push_back(static_cast<int32_t>(s.table[g][p / page].page * page + p % page));
     }
     // Table rows have one width per batch; a wider sequence widens the earlier rows.
     const int columns = std::max(batch.table_columns[g], static_cast<int>(s.table[g].size()));
     std::vector<int32_t> wide;
-    const int64_t before =
-        batch.table_columns[g] ? static_cast<int64_t>(batch.table[g].size()) / batch.table_columns[g] : 0;
+    const int64_t before = batch.table_columns[g] ? static_cast<int64_t>(batch.table[g].size()) /
+                                                        batch.table_columns[g]
+                                                  : 0;
     for (int64_t r = 0; r < before; ++r) {
       const auto row = batch.table[g].begin() + r * batch.table_columns[g];
       wide.insert(wide.end(), row, row + batch.table_columns[g]);
       wide.resize((r + 1) * columns, kPoisonPage);
     }
-    wide.insert(wide.end(), s.table[g].begin(), s.table[g].end());
+    for (const Entry& e : s.table[g]) wide.push_back(e.page);
     wide.resize((before + 1) * columns, kPoisonPage);
     batch.table[g] = std::move(wide);
     batch.table_columns[g] = columns;
   }
 }
 
-int64_t KvCache::first_visible(int g, int64_t query) const {
-  return LayerType(g) == LayerType::kSliding ? std::max<int64_t>(0, query - arch_.window + 1) : 0;
+// The first key that this or a later query may read; where window pages are kept, all may be.
+int64_t KvCache::first_needed(int g, int64_t query) const {
+  if (LayerType(g) == LayerType::kGlobal || !options_.free_window) return 0;
+  return std::max<int64_t>(0, query - arch_.window + 1);
 }
 
-Status KvCache::check_page(const Sequence& s, int g, int64_t i) const {
-  const int32_t page = s.table[g][i];
+Status KvCache::check_page(const Entry& e, int g, int64_t i) const {
   const std::string asked =
       "read page " + std::to_string(i) + " of a sequence's " + group_name(g) + " keys";
-  if (page < 0 || page >= static_cast<int64_t>(groups_[g].pages.size())) {
-    return refuse(Code::kRefused, asked, "the block table leads nowhere");
+  if (e.page == kPoisonPage) {
+    return refuse(Code::kRefused, asked, "a page inside the window was given back");
   }
-  const Page& p = groups_[g].pages[page];
+  const Page& p = groups_[g].pages.at(e.page);
   if (p.references == 0) return refuse(Code::kRefused, asked, "the page was given back");
-  const bool shared = (i + 1) * options_.page_size[g] <= s.prefix_length;
-  if (p.owner != s.owner && !(shared && p.owner == s.prefix_owner)) {
-    return refuse(Code::kRefused, asked, "the page belongs to another sequence",
-                  "publish the prefix and adopt it");
+  if (p.owner != e.owner) {
+    return refuse(Code::kRefused, asked, "the page belongs to another sequence");
   }
   if (p.epoch != epoch_) {
     return refuse(Code::kRefused, asked, "its entries were made with other weights",
@@ -223,9 +235,18 @@ Status KvCache::check_page(const Sequence& s, int g, int64_t i) const {
 Status KvCache::check(Handle h, int64_t count) const {
   const Sequence& s = sequences_.at(h);
   for (int g = 0; g < 2; ++g) {
-    const int64_t first = first_visible(g, s.length - count) / options_.page_size[g];
-    for (int64_t i = first; i < static_cast<int64_t>(s.table[g].size()); ++i) {
-      SB_DO(check_page(s, g, i));
+    const int64_t page = options_.page_size[g], begin = s.length - count;
+    for (int64_t i = first_needed(g, begin) / page; i < ceil_div(s.length, page); ++i) {
+      const Entry& e = s.table[g][i];
+      SB_DO(check_page(e, g, i));
+      const bool written = (i + 1) * page > begin;
+      if (written && e.owner != s.owner) {
+        return refuse(
+            Code::kRefused,
+            "write page " + std::to_string(i) + " of a sequence's " + group_name(g) + " keys",
+            "the page belongs to a published prefix, which others read",
+            "adopt the prefix: its last page is then copied");
+      }
     }
   }
   return {};
@@ -235,11 +256,11 @@ void KvCache::trim(Handle h) {
   if (!options_.free_window) return;
   const int g = static_cast<int>(LayerType::kSliding);
   Sequence& s = sequences_.at(h);
-  const int64_t first = first_visible(g, s.length) / options_.page_size[g];
+  const int64_t first = first_needed(g, s.length) / options_.page_size[g];
   for (int64_t i = 0; i < std::min<int64_t>(first, s.table[g].size()); ++i) {
-    if (s.table[g][i] == kPoisonPage) continue;
-    drop_page(g, s.table[g][i]);
-    s.table[g][i] = kPoisonPage;
+    if (s.table[g][i].page == kPoisonPage) continue;
+    drop_page(g, s.table[g][i].page);
+    s.table[g][i] = Entry{};
   }
 }
 

@@ -1,6 +1,6 @@
-// KvCache: the paged keys and values of one rank. Sliding and global layers are two groups with their
-// own page size and page tables. A page knows its owner and the weights its entries were made with;
-// a table that leads to a page of another owner or epoch is refused before anything runs.
+// KvCache: the paged keys and values of one rank. Sliding and global layers are two groups with
+// their own page size and page tables. A page knows its owner and the weights its entries were made
+// with; a table that leads to a page of another owner or epoch is refused before anything runs.
 //
 // Pages fill in any order (order_seed), lie in one of two layouts, hold NaN while unused, and a
 // sliding page goes back to the pool once it fell out of the window: none of this changes bits.
@@ -30,9 +30,9 @@ struct KvCacheOptions {
   std::array<int, 2> page_size{16, 16};  // tokens; index: LayerType
   std::array<int64_t, 2> num_pages{0, 0};
   KvLayout layout = KvLayout::kSplit;
-  uint64_t order_seed = 0;     // 0: pages are handed out ascending
-  unsigned char fill = 0xff;   // byte of unused memory; 0xff is NaN
-  bool free_window = true;     // give back sliding pages that no later query can see
+  uint64_t order_seed = 0;    // 0: pages are handed out ascending
+  unsigned char fill = 0xff;  // byte of unused memory; 0xff is NaN
+  bool free_window = true;    // give back sliding pages that no later query can see
 };
 
 class KvCache {
@@ -53,8 +53,8 @@ class KvCache {
   Status extend(Handle h, int64_t count);
   // Appends slots of the last `count` tokens and the table row of `h` to a batch.
   void describe(Handle h, int64_t count, HostBatch& batch) const;
-  // Every page that the last `count` tokens' queries can see belongs to the sequence (or to the
-  // prefix it adopted) and to the present epoch.
+  // Every page that the last `count` tokens' queries can see is still the one the sequence took or
+  // adopted and of the present epoch, and the pages they write are its own alone.
   Status check(Handle h, int64_t count) const;
   // After a step: forgets sliding pages behind the window of the next query.
   void trim(Handle h);
@@ -86,18 +86,21 @@ class KvCache {
     std::vector<Page> pages;
     std::vector<int32_t> free;  // handed out from the back
   };
+  struct Entry {  // of a table: a page and who owned it when it came in
+    int32_t page = kPoisonPage;
+    uint64_t owner = 0;
+  };
+  using Tables = std::array<std::vector<Entry>, 2>;
   struct Sequence {
     uint64_t owner = 0;
     int64_t length = 0;
-    std::array<std::vector<int32_t>, 2> table;
+    Tables table;
     bool open = false;
-    uint64_t prefix_owner = 0;  // pages wholly before prefix_length may belong to this owner
-    int64_t prefix_length = 0;
   };
   struct Prefix {
-    uint64_t owner = 0, epoch = 0;
+    uint64_t epoch = 0;
     int64_t length = 0;
-    std::array<std::vector<int32_t>, 2> table;
+    Tables table;
   };
   struct Layer {
     View memory;
@@ -107,11 +110,13 @@ class KvCache {
 
   KvCache(Device& device, const Architecture& arch, uint64_t epoch, const KvCacheOptions& options);
   Status allocate(const RankPlan& plan);
-  Result<int32_t> take_page(int group, uint64_t owner);
+  Status check_free(int group, int64_t pages) const;
+  Entry take_page(int group, uint64_t owner);
   void drop_page(int group, int32_t page);
   void copy_page(int group, int32_t from, int32_t to);
-  Status check_page(const Sequence& s, int group, int64_t index) const;
-  int64_t first_visible(int group, int64_t query) const;
+  void drop_table(const Tables& table);
+  Status check_page(const Entry& entry, int group, int64_t index) const;
+  int64_t first_needed(int group, int64_t query) const;
 
   Device& device_;
   const Architecture& arch_;

@@ -1,10 +1,8 @@
 // Prefix reuse of the paged cache: publish and adopt.
 //
-// A published prefix owns its pages under an owner of its own; whoever adopts it becomes a reader of
-// the full pages (the page's owner is then the prefix, which the sequence carries) and gets a copy of
-// a last partial page, because it will write behind it.
-#include <algorithm>
-
+// A published prefix owns its pages under an owner of its own; whoever adopts it becomes a reader
+// of the full pages (the entries of its table name the prefix as their owner) and gets a copy of a
+// last partial page, because it will write behind it.
 #include "samebits/base/bits.h"
 #include "samebits/base/digest.h"
 #include "samebits/chain/kv_cache.h"
@@ -17,29 +15,29 @@ Status KvCache::publish(Handle h, const std::string& key, int64_t length) {
   if (length < 0 || length > s.length) {
     return refuse(Code::kRefused, asked, "the sequence holds " + std::to_string(s.length));
   }
-  if (prefixes_.contains(key)) return refuse(Code::kRefused, asked, "the prefix is published already");
-  Prefix prefix{xxh64(key, 2), epoch_, length, {}};
+  if (prefixes_.contains(key))
+    return refuse(Code::kRefused, asked, "the prefix is published already");
+  Prefix prefix{epoch_, length, {}};
   for (int g = 0; g < 2; ++g) {
-    const int64_t pages = ceil_div(length, options_.page_size[g]);
-    const int64_t first = first_visible(g, length) / options_.page_size[g];
-    for (int64_t i = 0; i < pages; ++i) {
-      const int32_t page = s.table[g][i];
-      if (page == kPoisonPage && i >= first) {
-        return refuse(Code::kRefused, asked, "a page inside the window was given back");
+    const int64_t page = options_.page_size[g], first = first_needed(g, length) / page;
+    for (int64_t i = 0; i < ceil_div(length, page); ++i) {
+      if (i >= first) SB_DO(check_page(s.table[g][i], g, i));
+    }
+  }
+  // The publisher's own pages become the prefix's: it goes on reading them, and must not write
+  // them. Pages of a prefix that it adopted or published earlier stay that prefix's.
+  const uint64_t owner = xxh64(key, 2);
+  for (int g = 0; g < 2; ++g) {
+    for (int64_t i = 0; i < ceil_div(length, options_.page_size[g]); ++i) {
+      Entry& e = s.table[g][i];
+      if (e.page != kPoisonPage) {
+        Page& page = groups_[g].pages[e.page];
+        if (e.owner == s.owner) page.owner = e.owner = owner;
+        page.references += 1;
       }
-      prefix.table[g].push_back(page);
+      prefix.table[g].push_back(e);
     }
   }
-  for (int g = 0; g < 2; ++g) {
-    for (int32_t page : prefix.table[g]) {
-      if (page == kPoisonPage) continue;
-      groups_[g].pages[page].references += 1;
-      groups_[g].pages[page].owner = prefix.owner;
-    }
-  }
-  // The publisher reads through the prefix from now on; it must not write into its pages.
-  s.prefix_owner = prefix.owner;
-  s.prefix_length = length;
   prefixes_.emplace(key, std::move(prefix));
   return {};
 }
@@ -48,6 +46,7 @@ Status KvCache::adopt(Handle h, const std::string& key, int64_t length) {
   Sequence& s = sequences_.at(h);
   const std::string asked = "start from " + std::to_string(length) + " cached tokens";
   if (s.length != 0) return refuse(Code::kRefused, asked, "the sequence has tokens already");
+  if (length < 0) return refuse(Code::kRefused, asked, "a prefix has no fewer than 0 tokens");
   if (length == 0) return {};
   const auto found = prefixes_.find(key);
   if (found == prefixes_.end()) return refuse(Code::kRefused, asked, "no such prefix is cached");
@@ -59,26 +58,30 @@ Status KvCache::adopt(Handle h, const std::string& key, int64_t length) {
   if (prefix.length < length) {
     return refuse(Code::kRefused, asked, "the prefix holds " + std::to_string(prefix.length));
   }
+  // All is checked before anything changes: a refused sequence is still empty and can be prefilled.
   for (int g = 0; g < 2; ++g) {
-    const int64_t page = options_.page_size[g], full = length / page;
-    const int64_t first = first_visible(g, length) / page;
+    const int64_t page = options_.page_size[g], first = first_needed(g, length) / page;
+    SB_DO(check_free(g, length % page ? 1 : 0));
+    for (int64_t i = first; i < ceil_div(length, page); ++i) {
+      SB_DO(check_page(prefix.table[g][i], g, i));
+    }
+  }
+  for (int g = 0; g < 2; ++g) {
+    const int64_t page = options_.page_size[g], first = first_needed(g, length) / page;
     for (int64_t i = 0; i < ceil_div(length, page); ++i) {
-      const int32_t from = prefix.table[g][i];
-      if (from == kPoisonPage || i < first) {
-        if (i >= first) return refuse(Code::kRefused, asked, "a page inside the window is gone");
-        s.table[g].push_back(kPoisonPage);
-      } else if (i < full) {
-        groups_[g].pages[from].references += 1;
+      const Entry& from = prefix.table[g][i];
+      if (i < first) {
+        s.table[g].push_back(Entry{});
+      } else if (i < length / page) {
+        groups_[g].pages[from.page].references += 1;
         s.table[g].push_back(from);
       } else {
-        SB_TRY(to, take_page(g, s.owner));
-        copy_page(g, from, to);
-        s.table[g].push_back(to);
+        const Entry copy = take_page(g, s.owner);
+        copy_page(g, from.page, copy.page);
+        s.table[g].push_back(copy);
       }
     }
   }
-  s.prefix_owner = prefix.owner;
-  s.prefix_length = length;
   s.length = length;
   return {};
 }
@@ -86,11 +89,7 @@ Status KvCache::adopt(Handle h, const std::string& key, int64_t length) {
 void KvCache::forget(const std::string& key) {
   const auto found = prefixes_.find(key);
   if (found == prefixes_.end()) return;
-  for (int g = 0; g < 2; ++g) {
-    for (int32_t page : found->second.table[g]) {
-      if (page != kPoisonPage) drop_page(g, page);
-    }
-  }
+  drop_table(found->second.table);
   prefixes_.erase(found);
 }
 

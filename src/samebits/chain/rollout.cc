@@ -12,7 +12,7 @@ namespace {
 struct Active {
   size_t seq;
   KvCache::Handle handle;
-  int64_t at = 0;      // tokens in the cache
+  int64_t at = 0;  // tokens in the cache
   int64_t drawn = 0;
 };
 
@@ -34,15 +34,17 @@ Result<RolloutResult> rollout(const Model& model, Device& device, ThreadPool& po
   result.logprobs.resize(prompts.size());
   std::vector<int64_t> lengths;
   for (auto& s : result.sequences) {
-    if (s.tokens.empty()) return refuse(Code::kBrokenData, "roll out " + s.id, "its prompt is empty");
+    if (s.tokens.empty())
+      return refuse(Code::kBrokenData, "roll out " + s.id, "its prompt is empty");
     s.prompt_len = static_cast<int>(s.size());
-    lengths.push_back(s.size() + options.max_new);
-    if (lengths.back() > model.arch.max_position) {
+    if (options.max_new > model.arch.max_position - s.size()) {
       return refuse(Code::kRefused, "roll out " + s.id,
-                    std::to_string(lengths.back()) + " tokens would pass the model's last position " +
+                    std::to_string(options.max_new) + " tokens after its " +
+                        std::to_string(s.size()) + " would pass the model's last position " +
                         std::to_string(model.arch.max_position - 1),
                     "a smaller --max-new");
     }
+    lengths.push_back(s.size() + options.max_new);
   }
   SB_DO(session->make_cache(pages_needed(options.session.cache, lengths)));
   KvCache& cache = session->cache();

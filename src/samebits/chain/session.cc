@@ -7,6 +7,24 @@
 #include "samebits/contract/head_shape.h"
 
 namespace sb {
+namespace {
+
+// Operators write where a slot says; it has to lie in the cache.
+Status check_slots(const HostBatch& batch, const KvCacheOptions& cache) {
+  for (int g = 0; g < 2; ++g) {
+    const int64_t end = cache.num_pages[g] * cache.page_size[g];
+    for (const int32_t slot : batch.slot[g]) {
+      if (slot < end) continue;
+      return refuse(Code::kRefused, "run a batch",
+                    "slot " + std::to_string(slot) + " lies outside the cache's " +
+                        std::to_string(end) + " slots for " + layer_type_name(LayerType(g)) +
+                        " layers");
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 Isa SessionOptions::arith_best_isa() { return arith::best_isa(); }
 
@@ -36,6 +54,7 @@ Result<std::unique_ptr<Session>> Session::create(const Model& model, Device& dev
     }
   }
   std::unique_ptr<Session> s(new Session(model, device, options));
+  std::sort(s->options_.suppress.begin(), s->options_.suppress.end());
   s->arena_.set_poison(options.poison_arena);
   s->decoder_ = std::make_unique<Decoder>(model, s->rope_, plan, options.faults);
   s->ctx_.exec = {&device, nullptr, &pool, options.profile, options.isa};
@@ -71,6 +90,7 @@ Result<View> Session::run_layers(const HostBatch& batch, ScheduleKind schedule, 
   std::vector<KvView> kv;
   if (batch.paged()) {
     SB_ASSERT(cache_ != nullptr, "a paged step before make_cache");
+    SB_DO(check_slots(batch, cache_->options()));
     for (int i = 0; i < model_.arch.num_layers(); ++i) kv.push_back(cache_->layer_view(i));
   }
   View start;
@@ -89,6 +109,12 @@ Result<View> Session::run_layers(const HostBatch& batch, ScheduleKind schedule, 
 Result<std::vector<uint16_t>> Session::forward_from(const HostBatch& batch, ScheduleKind schedule,
                                                     int first_layer,
                                                     const std::vector<uint16_t>& given) {
+  const int layers = model_.arch.num_layers();
+  if (first_layer < 0 || first_layer > layers) {
+    return refuse(Code::kRefused, "start at layer " + std::to_string(first_layer),
+                  "the model has layers 0 … " + std::to_string(layers - 1),
+                  "one of these, or " + std::to_string(layers) + " for the final norm alone");
+  }
   ArenaScope scope(arena_);
   SB_TRY(z, run_layers(batch, schedule, first_layer, &given));
   SB_DO(ctx_.exec.device->sync());

@@ -1,6 +1,6 @@
 #include "samebits/dist/virtual_ranks.h"
 
-#include <bit>
+#include <atomic>
 #include <thread>
 
 #include "samebits/base/bits.h"
@@ -20,31 +20,28 @@ bool same_bits(const Logprobs& a, const Logprobs& b) {
   return true;
 }
 
-// Runs body(rank, pool, parallel) on every rank; the first Refusal that is not a consequence of
-// another rank's is returned.
+// Runs body(rank, pool, parallel) on every rank. The first rank to stop wakes the others, whose
+// Refusals are its consequence: its own is the one returned.
 template <class T, class Body>
 Result<std::vector<T>> on_ranks(int ranks, Body body) {
   ThreadComm comm(ranks);
   std::vector<Result<T>> results(ranks, Result<T>(tl::unexpect, Refusal{}));
+  std::atomic<int> first_to_stop{-1};
   std::vector<std::jthread> threads;
   for (int r = 0; r < ranks; ++r) {
     threads.emplace_back([&, r] {
       ThreadPool pool(1);
       results[r] = body(r, pool, comm.member(r));
-      if (!results[r]) comm.abort();
+      if (results[r]) return;
+      int none = -1;
+      first_to_stop.compare_exchange_strong(none, r);
+      comm.abort();
     });
   }
   threads.clear();  // joins
+  if (first_to_stop >= 0) return tl::unexpected(results[first_to_stop].error());
   std::vector<T> out;
-  const Refusal* refusal = nullptr;
-  for (auto& r : results) {
-    if (r) {
-      out.push_back(std::move(*r));
-    } else if (!refusal || refusal->code == Code::kEnvironment) {
-      refusal = &r.error();
-    }
-  }
-  if (refusal) return tl::unexpected(*refusal);
+  for (auto& r : results) out.push_back(std::move(*r));
   return out;
 }
 
