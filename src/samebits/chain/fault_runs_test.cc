@@ -2,6 +2,8 @@
 // and position; in the others nothing changes; and the records cannot tell.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "samebits/chain/testing.h"
 
 namespace sb {
@@ -117,6 +119,40 @@ TEST(Fault, ALastBlockIsDroppedOnlyWhereOneRowDecodes) {
   const std::vector<Sequence> pair{row("a", 70, 5, 21), row("b", 70, 5, 22)};
   expect_same(run(pair, "decode", false, "dropped-last-block").logprobs,
               run(pair, "train", false).logprobs, "two rows");
+}
+
+// What a rollout with a fault in its cache drew is not what training scores, from the second drawn
+// token on: the first comes from the prompt alone.
+TEST(Fault, ARolloutWithAFaultDisagreesWithTraining) {
+  for (const char* fault : {"stale-slot", "swapped-page", "dropped-last-block", "window-plus-1"}) {
+    RolloutOptions options;
+    options.max_new = 6;
+    options.session.temperature = 6.0f;
+    options.session.faults.push_back(*parse_fault(fault, tiny().arch.num_layers()));
+    ThreadPool pool(1);
+    Parallel alone;
+    const auto drawn =
+        rollout(tiny(), chain_testing::cpu(), pool, alone, {row("r", 66, 1, 23)}, options);
+    ASSERT_TRUE(chain_testing::ran(drawn)) << fault;
+    RunOptions train = run_of("train");
+    train.session.temperature = 6.0f;
+    const auto want = score(drawn->sequences, train).logprobs[0];
+    const auto& got = drawn->logprobs[0];
+    const bool of_prompt = std::string(fault) == "window-plus-1";  // acts in any step
+    EXPECT_EQ(float_bits(got[0]) != float_bits(want[0]), of_prompt) << fault;
+    EXPECT_NE(float_bits(got[1]), float_bits(want[1])) << fault;
+  }
+}
+
+// A window that is one key too wide reads a key that a prefix need not have handed over.
+TEST(Fault, AWiderWindowBehindAPrefixShowsAsDriftAndNotAsARefusal) {
+  const std::vector<Sequence> one{rows()[0]};
+  RunOptions options = run_of("prefill", true);
+  options.prefix = 39;  // the query at 39 sees keys from 16, the first of a page
+  const RunResult clean = score(one, options);
+  options.session.faults = {{FaultKind::kWindowPlusOne, 0}};
+  const auto found = first_difference(*score(one, options).trace, *clean.trace);
+  EXPECT_EQ(found, (Difference{"layers.0.attn.ctx", 0, kWindow}));
 }
 
 }  // namespace

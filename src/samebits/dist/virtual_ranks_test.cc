@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -77,6 +78,48 @@ TEST_P(VirtualRanksOf, DrawTheTokensOfOne) {
       EXPECT_EQ(got->sequences[s].tokens, want->sequences[s].tokens);
     }
     expect_same(got->logprobs, want->logprobs, greedy ? "greedy" : "sampled");
+  }
+}
+
+// Two ids whose embeddings, and so their logits, are equal and lie in shards of other ranks.
+TEST_P(VirtualRanksOf, DrawTheLowestIdOfATie) {
+  ThreadPool pool(1);
+  const std::vector<Sequence> prompts{row("a", 6, 1, 75)};
+  RolloutOptions options;
+  options.max_new = 1;
+  options.greedy = true;
+  const auto before = rollout_ranks(tiny(), cpu(), pool, 1, prompts, options);
+  ASSERT_TRUE(ran(before));
+  const int32_t best = before->sequences[0].tokens.back();
+  const int64_t width = tiny().arch.hidden;
+  for (const int32_t twin : {3, 1023, 2499}) {  // in the first, second and fifth shard
+    Model model = tiny();
+    std::vector<bf16> table(static_cast<size_t>(model.weights.embed.numel()));
+    cpu().copy_out(table.data(), model.weights.embed.ptr, table.size() * sizeof(bf16));
+    std::copy_n(table.begin() + best * width, width, table.begin() + twin * width);
+    model.weights.embed.ptr = model.weights.head.ptr = table.data();
+    const auto got = rollout_ranks(model, cpu(), pool, GetParam(), prompts, options);
+    ASSERT_TRUE(ran(got));
+    EXPECT_EQ(got->sequences[0].tokens.back(), std::min(best, twin));
+  }
+}
+
+TEST_P(VirtualRanksOf, KeepEveryFaultAtItsPlace) {
+  const std::vector<Sequence> rows{row("a", 70, 5, 21), row("b", 50, 40, 22)};
+  for (const FaultInfo& info : all_faults()) {
+    // At 4 ranks and more no rank adds three leaves, so there is no other order to add them in.
+    if (info.kind == FaultKind::kGemmLeafOrder && GetParam() > 2) continue;
+    const bool trains = info.schedules & schedule_bit(ScheduleKind::kTrain);
+    RunOptions run = run_of(trains ? "train" : "decode", true);
+    run.session.faults = {{info.kind, 0}};
+    // One row decodes by itself where the fault needs it.
+    const std::vector<Sequence> of = trains ? rows : std::vector<Sequence>{rows[0]};
+    const auto got = on_ranks(GetParam(), run, of);
+    ASSERT_TRUE(ran(got)) << info.name;
+    const auto clean = score(of, run_of("train", true));
+    const auto found = chain_testing::first_difference(*got->trace, *clean.trace);
+    ASSERT_TRUE(found) << info.name;
+    EXPECT_EQ(found->boundary, boundary_name(fault_boundary({info.kind, 0}))) << info.name;
   }
 }
 
