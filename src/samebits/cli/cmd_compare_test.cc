@@ -1,37 +1,16 @@
 // The program as users and scripts see it: exit codes, standard output and standard error.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
-
-#include "samebits/base/file.h"
-#include "samebits/base/result.h"
+#include "samebits/cli/program_testing.h"
 #include "samebits/gate/score_file.h"
 
 namespace sb {
 namespace {
 
+using namespace testing_program;  // NOLINT(google-build-using-namespace)
 using testing::HasSubstr;
 using testing::StartsWith;
-
-struct Outcome {
-  int code = -1;
-  std::string out, err;
-};
-
-Outcome samebits(const std::string& args, const std::string& input = "") {
-  const std::string base = testing::TempDir() + "/cli." + std::to_string(getpid());
-  std::ofstream(base + ".in", std::ios::binary) << input;
-  const std::string command = std::string(SB_PROGRAM) + " " + args + " <" + base + ".in >" + base +
-                              ".out 2>" + base + ".err";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(base + ".out").value(),
-          read_text(base + ".err").value()};
-}
 
 std::string scores(float second, const std::string& weights = "w1") {
   const RunHeader header{.model = "m",
@@ -43,12 +22,6 @@ std::string scores(float second, const std::string& weights = "w1") {
                          .schedule = "train"};
   return score_header_line(header) +
          score_row_line({"r1", token_digest(std::vector<int32_t>{1, 2, 3}), 1, {-1.0f, second}});
-}
-
-std::string put(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + "/" + name;
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
 }
 
 TEST(Program, UsageErrorsAre64) {
@@ -119,7 +92,7 @@ TEST(Program, JsonOnStandardOutputAlsoForRefusals) {
 
 TEST(Program, HtmlIsWrittenOnceUnlessForced) {
   const std::string a = put("a.jsonl", scores(-2)), b = put("b.jsonl", scores(-2.5));
-  const std::string page = testing::TempDir() + "/report.html";
+  const std::string page = scratch() + "/report.html";
   unlink(page.c_str());
   EXPECT_EQ(samebits("compare " + a + " " + b + " --html " + page).code, 1);
   EXPECT_THAT(read_text(page).value(), HasSubstr("DRIFT"));

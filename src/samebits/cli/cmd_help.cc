@@ -81,6 +81,7 @@ void add_help_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   CLI::App* cmd = app.add_subcommand("help", "Explain codes, formats, boundaries or a command");
   auto topic = std::make_shared<std::string>();
   cmd->add_option("topic", *topic, "codes, formats, boundaries or a command");
+  cmd->footer("Examples:\n  samebits help codes\n  samebits help compare");
   cmd->callback([topic, &app, &options, &exit_code] {
     const auto help_of = [&](const CLI::App* a, const std::string& name) {
       return a->get_formatter()->make_help(a, name, CLI::AppFormatMode::Normal);

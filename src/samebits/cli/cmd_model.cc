@@ -209,6 +209,10 @@ int cmd_model_show(const ModelShowOptions& o) {
 void add_model_commands(CLI::App& app, GlobalOptions& options, int& exit_code) {
   CLI::App* model = app.add_subcommand("model", "Synthetic checkpoints, and what a checkpoint is");
   model->require_subcommand(1);
+  model->footer(
+      "Examples:\n"
+      "  samebits model new tiny --preset tiny\n"
+      "  samebits model show tiny --weights");
 
   CLI::App* make = model->add_subcommand("new", "Write a synthetic checkpoint folder");
   auto n = std::make_shared<ModelNewOptions>();

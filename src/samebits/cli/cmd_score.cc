@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "samebits/gate/interrupt.h"
@@ -60,6 +62,37 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// The trace is written at the end; that it cannot be is said at the beginning.
+Status check_trace_path(const ScoreArgs& args, const GlobalOptions& options) {
+  if (args.trace.empty()) return {};
+  std::error_code unknown;
+  if (args.trace == args.out && !std::filesystem::is_character_file(args.out, unknown)) {
+    return refuse(Code::kUsage, "write " + args.trace, "it is both --out and --trace", "two names");
+  }
+  if (!options.force && std::filesystem::is_regular_file(args.trace, unknown)) {
+    return refuse(Code::kUsage, "write " + args.trace, "it exists already",
+                  "another --trace, or --force to replace it");
+  }
+  return {};
+}
+
+// One line about a finished run, or one JSON object.
+void say_done(const std::string& out, size_t rows, const RunInfo& info,
+              const GlobalOptions& options) {
+  if (options.json) {
+    const nlohmann::ordered_json j = {{"samebits", info.command + "-run/1"},
+                                      {"out", out},
+                                      {"rows", rows},
+                                      {"tokens", info.tokens},
+                                      {"steps", info.steps},
+                                      {"seconds", info.seconds}};
+    print(j.dump(2) + "\n");
+  } else {
+    print(fmt::format("{}: {} rows, {} tokens in {} steps, {:.2f} s ({:.0f} tokens/s)\n", out, rows,
+                      info.tokens, info.steps, info.seconds, info.tokens / info.seconds));
+  }
+}
+
 Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
   SB_TRY(schedule, parse_schedule(args.schedule));
   SB_TRY(engine, Engine::open(args.dir, engine_options(options)));
@@ -81,6 +114,7 @@ Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
   Progress progress("tokens", tokens);
   run.progress = [&](int64_t done, int64_t) { progress.update(done); };
   // Outputs are opened first: an existing file is no reason to compute for an hour.
+  SB_DO(check_trace_path(args, options));
   SB_TRY(out, ScoreWriter::create(args.out, options.force, engine.header(run)));
   const Clock clock;
   SB_TRY(result, engine.score(sequences, run));
@@ -97,10 +131,7 @@ Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
   SB_DO(out.commit());
   if (args.out != "-") {
     SB_DO(write_run_json(args.out + ".run.json", true, info, result.records));
-    const std::string summary =
-        fmt::format("{} rows, {} tokens in {} steps, {:.2f} s ({:.0f} tokens/s)\n", rows.size(),
-                    result.tokens, result.steps, info.seconds, result.tokens / info.seconds);
-    if (!options.json) print(args.out + ": " + summary);
+    say_done(args.out, rows.size(), info, options);
   }
   return {};
 }
@@ -152,10 +183,7 @@ Status run_rollout(const RolloutArgs& args, const GlobalOptions& options) {
   info.seconds = clock.seconds();
   if (args.out != "-") {
     SB_DO(write_run_json(args.out + ".run.json", true, info, result.records));
-    if (!options.json) {
-      print(fmt::format("{}: {} rows, {} steps, {:.2f} s\n", args.out, result.sequences.size(),
-                        result.steps, info.seconds));
-    }
+    say_done(args.out, result.sequences.size(), info, options);
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,10 @@ std::vector<std::string> token_digests(const std::vector<Sequence>& sequences) {
 Result<Semantics> agree_on_semantics(const std::vector<TokenRow>& rows, const Architecture& arch,
                                      std::optional<float> temperature,
                                      std::optional<std::vector<int32_t>> suppress) {
+  if (temperature && !(std::isfinite(*temperature) && *temperature > 0)) {
+    return refuse(Code::kRefused, "run at temperature " + std::to_string(*temperature),
+                  "it is not finite and above 0", "--temperature 1, or --greedy to draw the best");
+  }
   if (suppress) std::sort(suppress->begin(), suppress->end());
   const auto speaker = [](bool given) { return given ? "the command line" : "an earlier row"; };
   const std::string temperature_of = speaker(temperature.has_value());

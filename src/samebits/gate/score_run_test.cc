@@ -109,6 +109,14 @@ TEST(Semantics, TemperaturesOneUlpApartAreTwoTemperatures) {
   EXPECT_NE(disagreement({row("a", t), row("b", next)}), "");
 }
 
+TEST(Semantics, ATemperatureThatMakesNoSoftmaxIsRefused) {
+  for (const float t : {0.0f, -0.0f, -1.0f, INFINITY, -INFINITY, NAN}) {
+    const auto s = agree_on_semantics({row("a")}, arch(), t, {});
+    ASSERT_FALSE(s) << t;
+    EXPECT_EQ(s.error().code, Code::kRefused);
+  }
+}
+
 TEST(ScoreRun, SequencesAndDigestsFollowTheRows) {
   const std::vector<TokenRow> rows = {row("a"), row("b")};
   const auto sequences = as_sequences(rows);
