@@ -1,6 +1,7 @@
 // The loops around chain_simd.h: panels of rows, chunks of k, blocks of columns, every ragged edge.
-// b is unpacked once per panel into a buffer that stays in L1 and is used by all of its rows;
-// a is prepared once per panel and chunk. Between chunks the chain's state is c itself.
+// b is unpacked once per panel into a buffer that stays in L1 and is used by all of its rows (one
+// row of profile ieee takes it from registers); a is prepared once per panel and chunk. Between
+// chunks the chain's state is c itself.
 // Nothing in the files compiled for a wider Isa may leave an inline function for the linker to
 // share, hence no standard containers and no scalar helpers here.
 #pragma once
@@ -28,9 +29,8 @@ struct ChainDriver {
 
   // Columns column … column + count − 1 and products k … k + depth − 1 of b; the rest reads as
   // zero.
-  static SB_INLINE void unpack(const bf16* const* b, int column, int count, int k, int depth,
-                               BlockStep<V>& out) {
-    typename V::I pair[8];
+  static SB_INLINE void load_pairs(const bf16* const* b, int column, int count, int k, int depth,
+                                   typename V::I (&pair)[8]) {
     if (count >= kLanes && depth >= 16) [[likely]] {
       if constexpr (kColumns) {
         V::load_columns(b + k, column, pair);
@@ -40,6 +40,12 @@ struct ChainDriver {
     } else {
       load_edge(b, column, count, k, depth, pair);
     }
+  }
+
+  static SB_INLINE void unpack(const bf16* const* b, int column, int count, int k, int depth,
+                               BlockStep<V>& out) {
+    typename V::I pair[8];
+    load_pairs(b, column, count, k, depth, pair);
     unpack_pairs<V, kCodes>(pair, out);
   }
 
@@ -122,7 +128,7 @@ struct ChainDriver {
 
   static constexpr int round_up_steps(int steps) { return (steps + kSteps - 1) / kSteps * kSteps; }
 
-  // Asks for the lines that unpack() will read for one block and one group of steps. Hardware
+  // Asks for the lines that will be read for these columns and one group of steps. Hardware
   // prefetchers follow far fewer streams than the 32 rows that are read side by side. Into L2: rows
   // of a weight often lie a large power of two apart and would evict each other from L1.
   static SB_INLINE void prefetch(const bf16* const* b, int column, int count, int k, int depth) {
@@ -164,6 +170,78 @@ struct ChainDriver {
     }
   }
 
+  // Steps i < count ≤ kSteps of one row through NB blocks. kAsk: also asks for the lines that lie
+  // kAhead groups later in the same rows of b; loops of prefetch() cost a quarter of the speed.
+  template <int NB, bool kAsk>
+  static SB_INLINE void row_group(const RowStep* a, int count, const bf16* const* b, int column,
+                                  int columns, int k, int depth, typename V::F (&acc)[NB]) {
+    static_assert(kSteps == 2);
+    constexpr int kAheadElements = kAsk ? kAhead * kSteps * 16 : 0;
+#pragma GCC unroll 4
+    for (int j = 0; j < NB; ++j) {
+      const int at = column + j * kLanes, left = columns - j * kLanes;
+      if (count == kSteps && left >= kLanes && depth >= kSteps * 16) [[likely]] {
+        typename V::I pair[kSteps][8];
+        if constexpr (kColumns) {
+          for (int i = 0; i < kSteps; ++i) V::load_columns(b + k + 16 * i, at, pair[i]);
+        } else {
+          V::template load_two_steps<kAheadElements>(b + at, k, pair);
+        }
+        for (int i = 0; i < kSteps; ++i) ieee_pairs<V>(a[i], pair[i], acc[j]);
+      } else {
+        if constexpr (kAsk) {
+          prefetch(b, at, left, k + kAheadElements, least(depth - kAheadElements, kSteps * 16));
+        }
+        for (int i = 0; i < count; ++i) {
+          typename V::I pair[8];
+          load_pairs(b, at, left, k + 16 * i, depth - 16 * i, pair);
+          ieee_pairs<V>(a[i], pair, acc[j]);
+        }
+      }
+    }
+  }
+
+  // One row of profile ieee through NB blocks. Unpacking costs more than the products here, so b's
+  // pairs and c stay in registers. The chains of the blocks hide each other's latency.
+  template <int NB>
+  static __attribute__((noinline)) void run_row_blocks(const RowStep* a, int first, int steps,
+                                                       const bf16* const* b, int column, int n,
+                                                       int k, float* c) {
+    const int columns = least(n - column, NB * kLanes);
+    typename V::F acc[NB];
+    for (int j = 0; j < NB; ++j) {
+      acc[j] = V::canonical(V::load_first(c + column + j * kLanes, columns - j * kLanes));
+    }
+    int s = 0;
+    if constexpr (!kColumns) {
+      for (; s + kAhead * kSteps < steps; s += kSteps) {
+        const int at_k = (first + s) * 16;
+        row_group<NB, true>(a + s, kSteps, b, column, columns, at_k, k - at_k, acc);
+      }
+    }
+    for (; s < steps; s += kSteps) {
+      const int at_k = (first + s) * 16, ahead = s + kAhead * kSteps;
+      const int later_column = ahead < steps ? column : column + NB * kLanes;
+      const int later_k = (first + (ahead < steps ? ahead : ahead - round_up_steps(steps))) * 16;
+      prefetch(b, later_column, least(n - later_column, NB * kLanes), later_k,
+               least(k - later_k, kSteps * 16));
+      row_group<NB, false>(a + s, least(steps - s, kSteps), b, column, columns, at_k, k - at_k,
+                           acc);
+    }
+    for (int j = 0; j < NB; ++j) {
+      V::store_first(c + column + j * kLanes, columns - j * kLanes, V::canonical(acc[j]));
+    }
+  }
+
+  static void run_row(const RowStep* a, int first, int steps, const bf16* const* b, int n, int k,
+                      float* c) {
+    int column = 0;
+    for (; column + (kBlocks - 1) * kLanes < n; column += kBlocks * kLanes) {
+      run_row_blocks<kBlocks>(a, first, steps, b, column, n, k, c);
+    }
+    for (; column < n; column += kLanes) run_row_blocks<1>(a, first, steps, b, column, n, k, c);
+  }
+
   static void run(const bf16* const* a, int m, const bf16* const* b, int n, int k, float* c,
                   int64_t ldc) {
     if (m <= 0 || n <= 0 || k <= 0) return;
@@ -179,6 +257,12 @@ struct ChainDriver {
         const int steps = all_steps - first < chunk ? all_steps - first : chunk;
         for (int r = 0; r < rows; ++r) {
           prepare_row(a[row + r] + first * 16, k - first * 16, steps, prepared + r * steps);
+        }
+        if constexpr (kProfile == Profile::kIeee) {
+          if (rows == 1) {
+            run_row(prepared, first, steps, b, n, k, c + row * ldc);
+            continue;
+          }
         }
         run_chunk(prepared, rows, first, steps, b, n, k, c + row * ldc, ldc);
       }

@@ -51,8 +51,8 @@ SB_INLINE void unpack_pairs(const typename V::I (&pair)[8], BlockStep<V>& out) {
   using I = typename V::I;
   I top = V::set(0);
   for (int p = 0; p < 8; ++p) {
-    V::store_int(out.value[2 * p], V::template shift_left<16>(pair[p]));
-    V::store_int(out.value[2 * p + 1], V::bit_and(pair[p], V::set(0xffff0000u)));
+    V::store(out.value[2 * p], V::low_value(pair[p]));
+    V::store(out.value[2 * p + 1], V::high_value(pair[p]));
     if constexpr (kCodes) {
       const I code = V::operand_codes(pair[p]);
       V::store_int(out.code[p], code);
@@ -217,6 +217,17 @@ SB_INLINE void ieee_rows(const RowStep* const (&a)[R], const BlockStep<V>* const
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r) c[r][j] = V::fma(bk, V::set(a[r]->value[k]), c[r][j]);
     }
+  }
+}
+
+// One step of one row and one block whose pairs are still in registers. (The other profiles are no
+// faster this way: their steps are long, and the CPU overlaps fewer of them.)
+template <class V>
+SB_INLINE void ieee_pairs(const RowStep& a, const typename V::I (&pair)[8], typename V::F& c) {
+#pragma GCC unroll 8
+  for (int p = 0; p < 8; ++p) {
+    c = V::fma(V::low_value(pair[p]), V::set(a.value[2 * p]), c);
+    c = V::fma(V::high_value(pair[p]), V::set(a.value[2 * p + 1]), c);
   }
 }
 

@@ -56,6 +56,9 @@ struct V256 {
   static I shift_right(I a) {
     return _mm256_srli_epi32(a, kBits);
   }
+  // The two elements of a pair.
+  static F low_value(I pair) { return _mm256_castsi256_ps(shift_left<16>(pair)); }
+  static F high_value(I pair) { return _mm256_castsi256_ps(bit_and(pair, set(0xffff0000u))); }
   static I shift_right_signed(I a, I count) { return _mm256_srav_epi32(a, count); }
   static I truncate(F a) { return _mm256_cvttps_epi32(a); }
 
@@ -141,6 +144,16 @@ struct V256 {
       pair[p] = _mm256_permute2x128_si256(t[0][p], t[1][p], 0x20);
       pair[p + 4] = _mm256_permute2x128_si256(t[0][p], t[1][p], 0x31);
     }
+  }
+  // Two steps: pair[s][p] lane j = elements k + 16s + 2p, k + 16s + 2p + 1 of rows[j]. Asks for
+  // what lies kAhead elements later, unless that is 0.
+  template <int kAhead>
+  static void load_two_steps(const bf16* const* rows, int64_t k, I (&pair)[2][8]) {
+    if constexpr (kAhead != 0) {
+      for (int j = 0; j < kLanes; ++j) __builtin_prefetch(rows[j] + k + kAhead, 0, 2);
+    }
+    load_rows(rows, k, pair[0]);
+    load_rows(rows, k + 16, pair[1]);
   }
   // pair[p] lane j = element j of k_rows[2p] + offset and of k_rows[2p + 1] + offset.
   static void load_columns(const bf16* const* k_rows, int64_t offset, I (&pair)[8]) {

@@ -49,6 +49,9 @@ struct V512 {
   static I shift_right(I a) {
     return _mm512_srli_epi32(a, kBits);
   }
+  // The two elements of a pair.
+  static F low_value(I pair) { return _mm512_castsi512_ps(shift_left<16>(pair)); }
+  static F high_value(I pair) { return _mm512_castsi512_ps(bit_and(pair, set(0xffff0000u))); }
   static I shift_right_signed(I a, I count) { return _mm512_srav_epi32(a, count); }
   static I truncate(F a) { return _mm512_cvttps_epi32(a); }
 
@@ -130,6 +133,38 @@ struct V512 {
     for (int p = 0; p < 4; ++p) {
       pair[p] = _mm512_shuffle_i32x4(t[0][p], t[1][p], 0x88);
       pair[p + 4] = _mm512_shuffle_i32x4(t[0][p], t[1][p], 0xdd);
+    }
+  }
+  // Two steps: pair[s][p] lane j = elements k + 16s + 2p, k + 16s + 2p + 1 of rows[j]. Transposes
+  // 16 × 16 dwords and touches every line once: where rows lie a power of two apart, 16 of them do
+  // not stay in L1 until a second touch. Asks for what lies kAhead elements later, unless that is
+  // 0; here, with the address at hand, that costs least.
+  template <int kAhead>
+  static void load_two_steps(const bf16* const* rows, int64_t k, I (&pair)[2][8]) {
+    I t[4][4];
+    for (int g = 0; g < 4; ++g) {
+      const auto row = [&](int j) {
+        const bf16* from = rows[4 * g + j] + k;
+        if constexpr (kAhead != 0) __builtin_prefetch(from + kAhead, 0, 2);
+        return _mm512_loadu_si512(from);
+      };
+      const I r0 = row(0), r1 = row(1), r2 = row(2), r3 = row(3);
+      const I lo01 = _mm512_unpacklo_epi32(r0, r1), hi01 = _mm512_unpackhi_epi32(r0, r1);
+      const I lo23 = _mm512_unpacklo_epi32(r2, r3), hi23 = _mm512_unpackhi_epi32(r2, r3);
+      t[g][0] = _mm512_unpacklo_epi64(lo01, lo23);
+      t[g][1] = _mm512_unpackhi_epi64(lo01, lo23);
+      t[g][2] = _mm512_unpacklo_epi64(hi01, hi23);
+      t[g][3] = _mm512_unpackhi_epi64(hi01, hi23);
+    }
+    for (int q = 0; q < 4; ++q) {
+      const I even01 = _mm512_shuffle_i32x4(t[0][q], t[1][q], 0x88);
+      const I even23 = _mm512_shuffle_i32x4(t[2][q], t[3][q], 0x88);
+      const I odd01 = _mm512_shuffle_i32x4(t[0][q], t[1][q], 0xdd);
+      const I odd23 = _mm512_shuffle_i32x4(t[2][q], t[3][q], 0xdd);
+      pair[0][q] = _mm512_shuffle_i32x4(even01, even23, 0x88);
+      pair[0][q + 4] = _mm512_shuffle_i32x4(odd01, odd23, 0x88);
+      pair[1][q] = _mm512_shuffle_i32x4(even01, even23, 0xdd);
+      pair[1][q + 4] = _mm512_shuffle_i32x4(odd01, odd23, 0xdd);
     }
   }
   // pair[p] lane j = element j of k_rows[2p] + offset and of k_rows[2p + 1] + offset.
