@@ -50,25 +50,37 @@ class CpuDevice : public Device {
   bool reads_host_memory() const override { return true; }
 };
 
+// All blocks lie in one reserved range, so that opening and closing are one mprotect each, and on
+// huge pages it walks few of them. Blocks given back are reused by size; the range itself is freed
+// with the device.
 class GuardDevice : public Device {
  public:
+  ~GuardDevice() override {
+    if (range_) munmap(range_, kRange + kHugePage);
+  }
   DeviceId id() const override { return {}; }
   Result<void*> alloc(size_t bytes) override {
     if (bytes > kMaxBytes) return out_of_memory(bytes);
-    const size_t size = padded(bytes, sysconf(_SC_PAGESIZE));
-    void* p = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return out_of_memory(bytes);
+    const size_t size = padded(bytes, 64);
     std::lock_guard lock(mutex_);
-    if (depth_ > 0) protect(p, size, PROT_READ | PROT_WRITE);
-    maps_[p] = size;
-    return p;
+    if (!base_ && !reserve()) return out_of_memory(bytes);
+    auto it = free_.find(size);
+    if (it != free_.end()) {
+      void* p = it->second;
+      free_.erase(it);
+      return p;
+    }
+    if (size > kRange - used_) return out_of_memory(bytes);
+    char* p = base_ + used_;
+    used_ += size;
+    grow_open();
+    return static_cast<void*>(p);
   }
-  void release(void* ptr, size_t) override {
+  void release(void* ptr, size_t bytes) override {
     std::lock_guard lock(mutex_);
-    auto it = maps_.find(ptr);
-    SB_ASSERT(it != maps_.end(), "release of memory this device does not own");
-    munmap(ptr, it->second);
-    maps_.erase(it);
+    const auto at = reinterpret_cast<uintptr_t>(ptr), base = reinterpret_cast<uintptr_t>(base_);
+    SB_ASSERT(base_ && at >= base && at < base + used_, "release of memory this device does not own");
+    free_.emplace(padded(bytes, 64), ptr);
   }
   void copy_in(void* dst, const void* src, size_t n) override {
     DeviceScope scope(*this);
@@ -83,25 +95,45 @@ class GuardDevice : public Device {
     if (n) std::memset(dst, byte, n);
   }
   Status sync() override { return {}; }
-  void open() override { shift(+1, PROT_READ | PROT_WRITE); }
-  void close() override { shift(-1, PROT_NONE); }
+  void open() override {
+    std::lock_guard lock(mutex_);
+    if (depth_++ == 0) protect(PROT_READ | PROT_WRITE);
+  }
+  void close() override {
+    std::lock_guard lock(mutex_);
+    SB_ASSERT(depth_ > 0, "device closed more often than opened");
+    if (--depth_ == 0) protect(PROT_NONE);
+  }
 
  private:
-  static void protect(void* p, size_t bytes, int prot) {
-    SB_ASSERT(mprotect(p, bytes, prot) == 0, "mprotect failed on a guarded device");
+  static constexpr size_t kHugePage = size_t{2} << 20;
+  static constexpr size_t kRange = size_t{64} << 30;  // addresses, not memory
+
+  bool reserve() {
+    void* p = mmap(nullptr, kRange + kHugePage, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return false;
+    range_ = p;
+    base_ = reinterpret_cast<char*>(padded(reinterpret_cast<uintptr_t>(p), kHugePage));
+    madvise(base_, kRange, MADV_HUGEPAGE);  // a wish; small pages are only slower
+    return true;
   }
-  void shift(int by, int prot) {
-    std::lock_guard lock(mutex_);
-    const bool edge = by > 0 ? depth_ == 0 : depth_ == 1;
-    depth_ += by;
-    SB_ASSERT(depth_ >= 0, "device closed more often than opened");
-    if (edge) {
-      for (auto& [p, size] : maps_) protect(p, size, prot);
-    }
+  // The protected part always ends at a huge page, so that none is split.
+  size_t reach() const { return padded(used_, kHugePage); }
+  void protect(int prot) {
+    protected_ = reach();
+    if (protected_ == 0) return;
+    SB_ASSERT(mprotect(base_, protected_, prot) == 0, "mprotect failed on a guarded device");
+  }
+  void grow_open() {
+    if (depth_ > 0 && reach() > protected_) protect(PROT_READ | PROT_WRITE);
   }
 
   std::mutex mutex_;
-  std::map<void*, size_t> maps_;
+  void* range_ = nullptr;
+  char* base_ = nullptr;
+  size_t used_ = 0, protected_ = 0;
+  std::multimap<size_t, void*> free_;  // by size
   int depth_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "samebits/chain/fault.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace sb {
@@ -49,7 +50,7 @@ Result<Fault> parse_fault(const std::string& text, int num_layers) {
   const std::string name = text.substr(0, colon);
   for (const auto& info : all_faults()) {
     if (name != info.name) continue;
-    Fault fault{info.kind, 0};
+    Fault fault{info.kind};
     if (colon == std::string::npos) return fault;
     const std::string option = text.substr(colon + 1);
     constexpr std::string_view kLayer = "layer=";
@@ -76,7 +77,7 @@ Result<Fault> parse_fault(const std::string& text, int num_layers) {
 
 Boundary fault_boundary(const Fault& fault) {
   const FaultInfo& info = fault_info(fault.kind);
-  return {info.tap, is_layer_tap(info.tap) ? fault.layer : -1};
+  return {info.tap, is_layer_tap(info.tap) ? std::max(0, fault.layer) : -1};
 }
 
 Deviation deviation_at(const std::vector<Fault>& faults, ScheduleKind schedule, Tap tap,
@@ -84,7 +85,7 @@ Deviation deviation_at(const std::vector<Fault>& faults, ScheduleKind schedule, 
   for (const auto& fault : faults) {
     const FaultInfo& info = fault_info(fault.kind);
     if (info.tap != tap || !(info.schedules & schedule_bit(schedule))) continue;
-    if (info.layered && fault.layer != layer) continue;
+    if (info.layered && fault.layer >= 0 && fault.layer != layer) continue;
     if (info.deviation != Deviation::kNone) return info.deviation;
   }
   return Deviation::kNone;

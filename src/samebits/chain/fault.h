@@ -30,14 +30,14 @@ struct FaultInfo {
   uint8_t schedules;    // schedules it can act in
   Deviation deviation;  // kNone where the fault is in the cache, not in an operator
   Tap tap;              // first boundary that differs
-  bool layered;         // acts at one layer, chosen by ":layer=k" (default 0)
+  bool layered;         // acts in every layer, or in the one chosen by ":layer=k"
 };
 const std::vector<FaultInfo>& all_faults();
 const FaultInfo& fault_info(FaultKind kind);
 
 struct Fault {
   FaultKind kind{};
-  int layer = 0;
+  int layer = -1;  // −1: every layer
 };
 
 // "window-minus-1" or "gemm-leaf-order:layer=3"; refuses unknown names (listing the known ones),
