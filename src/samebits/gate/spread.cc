@@ -88,8 +88,7 @@ Result<Spread> measure_spread(Engine& engine, const Sequence& row, const Logprob
   s.max_abs_logit = probe.max_abs_logit;
   s.score_sigma_min = INFINITY;
   for (const auto& [layer, q] : probe.q) {
-    const double sigma =
-        score_sigma(engine.model->arch, layer, q, probe.k.at(layer), row.size());
+    const double sigma = score_sigma(engine.model->arch, layer, q, probe.k.at(layer), row.size());
     s.score_sigma_min = std::min(s.score_sigma_min, sigma);
     s.score_sigma_max = std::max(s.score_sigma_max, sigma);
   }

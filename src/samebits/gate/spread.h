@@ -15,7 +15,8 @@ struct Spread {
   bool healthy() const;
 };
 
-// Scores and logits of `row` alone (training schedule, no faults); log-probabilities from `logprobs`.
+// Scores and logits of `row` alone (training schedule, no faults); log-probabilities from
+// `logprobs`.
 Result<Spread> measure_spread(Engine& engine, const Sequence& row, const Logprobs& logprobs);
 
 }  // namespace sb

@@ -57,15 +57,22 @@ std::string verify_text(const VerifyReport& r) {
 
 std::string verify_json(const VerifyReport& r) {
   nlohmann::ordered_json j = {
-      {"samebits", "verify/1"},        {"code", static_cast<int>(r.code)},
-      {"result", code_name(r.code)},   {"model", r.header.model},
-      {"weights", r.header.weights},   {"contracts", r.header.contracts},
-      {"profile", r.header.profile},   {"compared", r.compared},
-      {"differing", r.differing},      {"digests", r.digests},
-      {"distinct", r.spread.distinct}, {"reference_logprobs", r.spread.logprobs},
+      {"samebits", "verify/1"},
+      {"code", static_cast<int>(r.code)},
+      {"result", code_name(r.code)},
+      {"model", r.header.model},
+      {"weights", r.header.weights},
+      {"contracts", r.header.contracts},
+      {"profile", r.header.profile},
+      {"compared", r.compared},
+      {"differing", r.differing},
+      {"digests", r.digests},
+      {"distinct", r.spread.distinct},
+      {"reference_logprobs", r.spread.logprobs},
       {"score_sigma", {r.spread.score_sigma_min, r.spread.score_sigma_max}},
       {"max_abs_logit", r.spread.max_abs_logit},
-      {"spread_healthy", r.spread.healthy()},      {"seconds", r.seconds},
+      {"spread_healthy", r.spread.healthy()},
+      {"seconds", r.seconds},
   };
   auto rows = nlohmann::ordered_json::array();
   for (const auto& s : r.scenarios) {
