@@ -119,7 +119,7 @@ class GuardDevice : public Device {
     return true;
   }
   // The protected part always ends at a huge page, so that none is split.
-  size_t reach() const { return padded(used_, kHugePage); }
+  size_t reach() const { return used_ ? padded(used_, kHugePage) : 0; }
   void protect(int prot) {
     protected_ = reach();
     if (protected_ == 0) return;

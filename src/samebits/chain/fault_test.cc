@@ -35,7 +35,7 @@ TEST(Fault, EveryNameIsUnderstood) {
     const auto plain = parse_fault(info.name, kLayers);
     ASSERT_TRUE(ran(plain)) << info.name;
     EXPECT_EQ(plain->kind, info.kind);
-    EXPECT_EQ(plain->layer, 0);
+    EXPECT_EQ(plain->layer, -1);  // every layer
     const auto layered = parse_fault(std::string(info.name) + ":layer=5", kLayers);
     if (info.layered) {
       ASSERT_TRUE(ran(layered));

@@ -75,7 +75,7 @@ TEST(Synthetic, IndicesBeyond32BitsAreTheirOwn) {
   const int sum =
       static_cast<int>((b.v[0] & 0xffff) + (b.v[0] >> 16) + (b.v[1] & 0xffff) + (b.v[1] >> 16)) -
       131070;
-  EXPECT_EQ(v[6], round_bf16(static_cast<float>(sum) * static_cast<float>(3.0 / 256 / 37837)));
+  EXPECT_EQ(v[6], round_bf16(static_cast<float>(sum) * static_cast<float>(5.0 / 256 / 37837)));
 }
 
 TEST(Synthetic, MomentsAreTheIntendedOnes) {
@@ -87,7 +87,7 @@ TEST(Synthetic, MomentsAreTheIntendedOnes) {
   }
   // tolerance: moments of the normal distribution, over 96000 draws
   EXPECT_NEAR(sum / 96000, 0, 5e-3);
-  EXPECT_NEAR(std::sqrt(squares / 96000), 3 / std::sqrt(96.0), 5e-3);
+  EXPECT_NEAR(std::sqrt(squares / 96000), 5 / std::sqrt(96.0), 5e-3);
 }
 
 // The weights of seed 0 are part of every golden value further down; a change here changes them
