@@ -9,10 +9,8 @@ namespace {
 #if defined(__x86_64__)
 bool cpu_has(Isa isa) {
   switch (isa) {
-    case Isa::kPlain:
-      return true;
-    case Isa::kAvx2:
-      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case Isa::kPlain: return true;
+    case Isa::kAvx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case Isa::kAvx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
@@ -28,12 +26,9 @@ bool cpu_has(Isa isa) { return isa == Isa::kPlain; }
 const ChainKernels* chain_kernels(Profile profile, Isa isa) {
   if (!cpu_has(isa)) return nullptr;
   switch (isa) {
-    case Isa::kPlain:
-      return plain_kernels(profile);
-    case Isa::kAvx2:
-      return avx2_kernels(profile);
-    case Isa::kAvx512:
-      return avx512_kernels(profile);
+    case Isa::kPlain: return plain_kernels(profile);
+    case Isa::kAvx2: return avx2_kernels(profile);
+    case Isa::kAvx512: return avx512_kernels(profile);
   }
   return nullptr;
 }

@@ -10,8 +10,8 @@
 namespace sb::arith {
 
 // c[r * ldc + j] becomes the end of a chain of k16 steps that starts at its present value, for
-// r < m, j < n. Products are a[r][k] · B[j][k], k ascending in groups of 16; the last group is padded
-// with zero products. m, n, k ≥ 0; any alignment of 2 bytes for operands, 4 for c.
+// r < m, j < n. Products are a[r][k] · B[j][k], k ascending in groups of 16; the last group is
+// padded with zero products. m, n, k ≥ 0; any alignment of 2 bytes for operands, 4 for c.
 struct ChainKernels {
   // b[j] points at row j: k contiguous elements (a weight [out, in], or keys [key][D]).
   void (*b_rows)(const bf16* const* a, int m, const bf16* const* b, int n, int k, float* c,

@@ -198,12 +198,9 @@ SB_HD inline float ieee_step(const bf16* a, const bf16* b, float c) {
 // a and b hold 16 elements each.
 SB_HD inline float step(Profile profile, const bf16* a, const bf16* b, float c) {
   switch (profile) {
-    case Profile::kSm90:
-      return sm90_step(a, b, c);
-    case Profile::kGfx942:
-      return gfx942_step(a, b, c);
-    case Profile::kIeee:
-      break;
+    case Profile::kSm90: return sm90_step(a, b, c);
+    case Profile::kGfx942: return gfx942_step(a, b, c);
+    case Profile::kIeee: break;
   }
   return ieee_step(a, b, c);
 }

@@ -79,7 +79,8 @@ class GuardDevice : public Device {
   void release(void* ptr, size_t bytes) override {
     std::lock_guard lock(mutex_);
     const auto at = reinterpret_cast<uintptr_t>(ptr), base = reinterpret_cast<uintptr_t>(base_);
-    SB_ASSERT(base_ && at >= base && at < base + used_, "release of memory this device does not own");
+    SB_ASSERT(base_ && at >= base && at < base + used_,
+              "release of memory this device does not own");
     free_.emplace(padded(bytes, 64), ptr);
   }
   void copy_in(void* dst, const void* src, size_t n) override {

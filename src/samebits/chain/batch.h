@@ -1,6 +1,7 @@
-// Batch: the rows of one step. The scheduler fills a HostBatch; Batch holds the same int32 arrays on
-// the device, in buffers of fixed capacity that are updated in place (a captured graph keeps their
-// addresses). Rows of a sequence are neighbours with ascending positions; seq = −1 is padding.
+// Batch: the rows of one step. The scheduler fills a HostBatch; Batch holds the same int32 arrays
+// on the device, in buffers of fixed capacity that are updated in place (a captured graph keeps
+// their addresses). Rows of a sequence are neighbours with ascending positions; seq = −1 is
+// padding.
 #pragma once
 
 #include <array>
@@ -15,9 +16,9 @@ namespace sb {
 inline constexpr int32_t kPoisonPage = 0x7fffffff;  // table entries that nobody may follow
 
 struct HostBatch {
-  std::vector<int32_t> token, pos, seq;      // [T]
-  std::vector<int32_t> query_start;          // [S + 1]: first row of each sequence
-  std::vector<int32_t> seq_len;              // [S]: keys of each sequence after this step
+  std::vector<int32_t> token, pos, seq;  // [T]
+  std::vector<int32_t> query_start;      // [S + 1]: first row of each sequence
+  std::vector<int32_t> seq_len;          // [S]: keys of each sequence after this step
   // Per cache group (index: LayerType). Empty in packed training, whose keys are the step's own.
   std::array<std::vector<int32_t>, 2> slot;   // [T]
   std::array<std::vector<int32_t>, 2> table;  // [S, table_columns]
@@ -52,12 +53,12 @@ class Batch {
   // Copies a checked batch in; grows the buffers only when a capacity is exceeded.
   Status set(const HostBatch& b);
 
-  View token, pos, seq;          // i32 [T]
-  View query_start;              // i32 [S + 1]
-  View seq_len;                  // i32 [S]
-  std::array<View, 2> slot;      // i32 [T], empty when linear
-  std::array<View, 2> table;     // i32 [S, columns]; linear: i32 [S] first row of each sequence
-  View head_rows, target;        // i32 [R]
+  View token, pos, seq;       // i32 [T]
+  View query_start;           // i32 [S + 1]
+  View seq_len;               // i32 [S]
+  std::array<View, 2> slot;   // i32 [T], empty when linear
+  std::array<View, 2> table;  // i32 [S, columns]; linear: i32 [S] first row of each sequence
+  View head_rows, target;     // i32 [R]
   int64_t rows = 0, sequences = 0;
   bool paged = false;
 

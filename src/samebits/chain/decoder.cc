@@ -144,8 +144,9 @@ Status Decoder::head(Ctx& ctx, const Batch& batch, ScheduleKind schedule, const 
   return {};
 }
 
-// Draws one token per row. Each rank proposes its best id; the best score wins, the lowest rank (and
-// with it the lowest id) on ties. `c` becomes c/T of the drawn id and `owner` the rank that has it.
+// Draws one token per row. Each rank proposes its best id; the best score wins, the lowest rank
+// (and with it the lowest id) on ties. `c` becomes c/T of the drawn id and `owner` the rank that
+// has it.
 Status Decoder::draw(Ctx& ctx, const Site& site, const HeadWork& work, const HeadArgs& head,
                      int64_t row_begin, const View& c, const View& owner) {
   Arena& arena = *ctx.arena;

@@ -22,15 +22,15 @@ namespace sb {
 // What the head is asked for, for the batch's head rows (R of them).
 struct HeadWork {
   float temperature = 1.0f;
-  View suppress;        // u8 [V] or empty
-  View owner;           // i32 [R]: rank that owns each target, −1: none; sampling writes it
-  View logp;            // f32 [R]: written where there is a target
+  View suppress;  // u8 [V] or empty
+  View owner;     // i32 [R]: rank that owns each target, −1: none; sampling writes it
+  View logp;      // f32 [R]: written where there is a target
   // Sampling instead of scoring: draws a token per head row and scores it.
   bool sample = false, greedy = false;
   uint64_t seed = 0;
-  View row_hash;        // u64 [R]
-  View position;        // i32 [R]: position of the token to draw
-  View token;           // i32 [R]: drawn
+  View row_hash;  // u64 [R]
+  View position;  // i32 [R]: position of the token to draw
+  View token;     // i32 [R]: drawn
 };
 
 class Decoder {

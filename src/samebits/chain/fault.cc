@@ -20,8 +20,8 @@ const std::vector<FaultInfo>& all_faults() {
        kAllSchedules, Deviation::kSoftcapBf16, Tap::kHeadSoftcap, false},
       {FaultKind::kWindowMinusOne, "window-minus-1", "sliding layers see one key fewer",
        kAllSchedules, Deviation::kWindowMinusOne, Tap::kAttnCtx, false},
-      {FaultKind::kWindowPlusOne, "window-plus-1", "sliding layers see one key more",
-       kAllSchedules, Deviation::kWindowPlusOne, Tap::kAttnCtx, false},
+      {FaultKind::kWindowPlusOne, "window-plus-1", "sliding layers see one key more", kAllSchedules,
+       Deviation::kWindowPlusOne, Tap::kAttnCtx, false},
       {FaultKind::kLayerScalarDropped, "layer-scalar-dropped", "layer_scalar is read as 1",
        kAllSchedules, Deviation::kScalarDropped, Tap::kLayerOut, true},
       {FaultKind::kEmbedScaleUnrounded, "embed-scale-unrounded",
@@ -56,9 +56,8 @@ Result<Fault> parse_fault(const std::string& text, int num_layers) {
     constexpr std::string_view kLayer = "layer=";
     int layer = -1;
     const char* end = option.data() + option.size();
-    const bool parsed =
-        option.starts_with(kLayer) &&
-        std::from_chars(option.data() + kLayer.size(), end, layer).ptr == end;
+    const bool parsed = option.starts_with(kLayer) &&
+                        std::from_chars(option.data() + kLayer.size(), end, layer).ptr == end;
     if (!info.layered) {
       return refuse(Code::kUsage, "inject " + text, name + " has no layer to choose", name);
     }
@@ -71,7 +70,8 @@ Result<Fault> parse_fault(const std::string& text, int num_layers) {
     return fault;
   }
   std::string known;
-  for (const auto& info : all_faults()) known += (known.empty() ? "" : ", ") + std::string(info.name);
+  for (const auto& info : all_faults())
+    known += (known.empty() ? "" : ", ") + std::string(info.name);
   return refuse(Code::kUsage, "inject " + text, "there is no fault of this name", known);
 }
 

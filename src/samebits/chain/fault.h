@@ -1,6 +1,6 @@
-// Planted faults: the negative control. A run with a fault claims the same contracts and writes files
-// that look like any other; only its bits differ. Each fault has one first boundary and position at
-// which `compare` must find it.
+// Planted faults: the negative control. A run with a fault claims the same contracts and writes
+// files that look like any other; only its bits differ. Each fault has one first boundary and
+// position at which `compare` must find it.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,17 @@
 namespace sb {
 
 enum class FaultKind : uint8_t {
-  kSoftcapMissing, kSoftcapBf16, kWindowMinusOne, kWindowPlusOne, kLayerScalarDropped,
-  kEmbedScaleUnrounded, kGemmLeafOrder, kSwappedPage, kStaleSlot, kKeyLeak, kDroppedLastBlock,
+  kSoftcapMissing,
+  kSoftcapBf16,
+  kWindowMinusOne,
+  kWindowPlusOne,
+  kLayerScalarDropped,
+  kEmbedScaleUnrounded,
+  kGemmLeafOrder,
+  kSwappedPage,
+  kStaleSlot,
+  kKeyLeak,
+  kDroppedLastBlock,
 };
 
 enum class ScheduleKind : uint8_t { kTrain, kPrefill, kChunked, kDecode };

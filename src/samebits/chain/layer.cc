@@ -56,9 +56,9 @@ WeightView weight_columns(const View& w, int64_t begin, int64_t k) {
 Status norm(LayerRun& r, Tap tap, const View& x, const View& w, View& out) {
   SB_TRY(y, take(r, r.arch.hidden));
   out = y;
-  SB_DO(ops::rmsnorm(r.ctx, r.site(tap),
-                     {as_heads(x, 1, r.arch.hidden), w, as_heads(out, 1, r.arch.hidden),
-                      r.arch.rms_eps}));
+  SB_DO(ops::rmsnorm(
+      r.ctx, r.site(tap),
+      {as_heads(x, 1, r.arch.hidden), w, as_heads(out, 1, r.arch.hidden), r.arch.rms_eps}));
   return emit(r, tap, out);
 }
 
@@ -158,9 +158,9 @@ Status rope(LayerRun& r, Tap tap, const View& x, int heads, View& out) {
   const int64_t d = r.spec().head_dim;
   SB_TRY(y, take(r, heads * d));
   out = y;
-  return ops::rope(r.ctx, r.site(tap),
-                   {as_heads(x, heads, d), r.rope, r.batch.pos, r.batch.seq,
-                    as_heads(out, heads, d)});
+  return ops::rope(
+      r.ctx, r.site(tap),
+      {as_heads(x, heads, d), r.rope, r.batch.pos, r.batch.seq, as_heads(out, heads, d)});
 }
 Status q_rope(LayerRun& r) {
   SB_DO(rope(r, Tap::kAttnQRope, r.q_norm, r.heads(), r.q_rope));
@@ -177,9 +177,9 @@ Status keys(LayerRun& r) {
   const int g = static_cast<int>(r.type);
   r.kv.table = r.batch.table[g];
   if (r.batch.paged) {
-    return ops::kv_write(r.ctx, r.site(Tap::kAttnKRope),
-                         {as_heads(r.k_rope, heads, d), as_heads(r.v_norm, heads, d),
-                          r.batch.slot[g], r.kv});
+    return ops::kv_write(
+        r.ctx, r.site(Tap::kAttnKRope),
+        {as_heads(r.k_rope, heads, d), as_heads(r.v_norm, heads, d), r.batch.slot[g], r.kv});
   }
   r.kv.kind = KvView::kLinear;
   r.kv.k = static_cast<bf16*>(r.k_rope.ptr);
@@ -270,22 +270,37 @@ Status post_ffn_norm(LayerRun& r) {
 Status ffn_residual(LayerRun& r) { return add(r, Tap::kMlpResid); }
 
 Status scale(LayerRun& r) {
-  SB_DO(ops::layer_scale(
-      r.ctx, r.site(Tap::kLayerOut),
-      {r.resid, r.weights.layer_scalar, r.x, r.deviation(Tap::kLayerOut)}));
+  SB_DO(ops::layer_scale(r.ctx, r.site(Tap::kLayerOut),
+                         {r.resid, r.weights.layer_scalar, r.x, r.deviation(Tap::kLayerOut)}));
   return emit(r, Tap::kLayerOut, r.x);
 }
 
 constexpr LayerStep kSteps[] = {
-    input_norm, qkv,      q_norm,  k_norm, v_norm,        q_rope,       k_rope, keys,
-    attention,  output,   post_attention_norm, attention_residual,
-    ffn_norm,   gate_up,  gelu_mul, down,  post_ffn_norm, ffn_residual, scale,
+    input_norm,
+    qkv,
+    q_norm,
+    k_norm,
+    v_norm,
+    q_rope,
+    k_rope,
+    keys,
+    attention,
+    output,
+    post_attention_norm,
+    attention_residual,
+    ffn_norm,
+    gate_up,
+    gelu_mul,
+    down,
+    post_ffn_norm,
+    ffn_residual,
+    scale,
 };
 
 }  // namespace
 
-// Both layer types walk the same table: they differ in shapes, table, window and where v comes from,
-// and those are data of LayerRun.
+// Both layer types walk the same table: they differ in shapes, table, window and where v comes
+// from, and those are data of LayerRun.
 std::span<const LayerStep> layer_steps(LayerType) { return kSteps; }
 
 Status emit_shard(Ctx& ctx, Boundary b, const View& value, int64_t column_begin, int64_t width) {

@@ -22,9 +22,9 @@ struct LayerRun {
   ScheduleKind schedule;
   int layer;
   LayerType type;
-  View rope;   // table of this layer type
-  KvView kv;   // where keys are read; filled by the KV step when the batch is packed
-  View x;      // bf16 [T, hidden]: input, then output of the layer
+  View rope;  // table of this layer type
+  KvView kv;  // where keys are read; filled by the KV step when the batch is packed
+  View x;     // bf16 [T, hidden]: input, then output of the layer
 
   // Values between steps: bf16 [T, …].
   View normed, q, k, v, q_norm, k_norm, v_norm, q_rope, k_rope, ctx_out, projected, post, resid;

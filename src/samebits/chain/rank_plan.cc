@@ -26,7 +26,8 @@ Result<RankPlan> plan_rank(const Architecture& arch, int rank, int size) {
     if (!ok) r.reasons.push_back(why);
   };
   auto divides = [&](int64_t n, const char* what) {
-    need(n % size == 0, std::to_string(n) + " " + what + " do not divide by " + std::to_string(size));
+    need(n % size == 0,
+         std::to_string(n) + " " + what + " do not divide by " + std::to_string(size));
   };
   divides(arch.num_heads, "query heads");
   for (const auto type : {LayerType::kSliding, LayerType::kGlobal}) {
@@ -35,9 +36,9 @@ Result<RankPlan> plan_rank(const Architecture& arch, int rank, int size) {
          std::to_string(a.num_kv_heads) + " " + layer_type_name(type) +
              " KV heads neither divide by " + std::to_string(size) + " nor replicate evenly");
     const int64_t k = int64_t{arch.num_heads} * a.head_dim;
-    need(size == 1 || ops::gemm_leaves(k) == 8,
-         std::string("o of ") + layer_type_name(type) + " layers has K = " + std::to_string(k) +
-             ", not a multiple of 128");
+    need(size == 1 || ops::gemm_leaves(k) == 8, std::string("o of ") + layer_type_name(type) +
+                                                    " layers has K = " + std::to_string(k) +
+                                                    ", not a multiple of 128");
   }
   need(size == 1 || ops::gemm_leaves(arch.intermediate) == 8,
        "down has K = " + std::to_string(arch.intermediate) + ", not a multiple of 128");

@@ -1,6 +1,6 @@
 // What one tensor-parallel rank owns: whole query heads, whole KV heads (replicated where there are
-// fewer than ranks), a contiguous part of the MLP width, vocabulary shards, and with them the leaves
-// of every sum that crosses ranks. Size 1 owns all.
+// fewer than ranks), a contiguous part of the MLP width, vocabulary shards, and with them the
+// leaves of every sum that crosses ranks. Size 1 owns all.
 #pragma once
 
 #include "samebits/model/architecture.h"

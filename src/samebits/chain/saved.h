@@ -1,6 +1,7 @@
 // Saved: what one packed training step keeps for its backward pass, in device memory of its own.
-// kAll keeps every rounded boundary; kLayerInputs keeps what enters each layer and recomputes the rest
-// from there (Session::forward_from), with equal bits, because a layer's bits depend on its input alone.
+// kAll keeps every rounded boundary; kLayerInputs keeps what enters each layer and recomputes the
+// rest from there (Session::forward_from), with equal bits, because a layer's bits depend on its
+// input alone.
 #pragma once
 
 #include <map>

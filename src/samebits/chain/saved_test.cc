@@ -1,5 +1,5 @@
-// What a training step keeps for its backward pass, and that recomputing a layer from its kept input
-// gives back every bit that keeping all would have held.
+// What a training step keeps for its backward pass, and that recomputing a layer from its kept
+// input gives back every bit that keeping all would have held.
 #include "samebits/chain/saved.h"
 
 #include <gtest/gtest.h>
@@ -102,8 +102,8 @@ TEST_F(SavedTest, SavingChangesNoLogprobAndKeepsTheHeadsMaxAndSum) {
   std::vector<float> values(static_cast<size_t>(ms.numel()));
   device_->copy_out(values.data(), ms.ptr, static_cast<size_t>(ms.bytes()));
   for (size_t r = 0; r < plain->logp.size(); ++r) {
-    EXPECT_GE(values[2 * r + 1], 1.0f);   // the largest column alone contributes exp(0)
-    EXPECT_LE(values[2 * r], 30.0f);      // the softcap
+    EXPECT_GE(values[2 * r + 1], 1.0f);  // the largest column alone contributes exp(0)
+    EXPECT_LE(values[2 * r], 30.0f);     // the softcap
   }
   EXPECT_FALSE(saved.find({Tap::kHeadLogit, -1}));
 }

@@ -65,8 +65,7 @@ Result<Schedule> parse_schedule(const std::string& text) {
                 "train, prefill, chunked:N, chunked:N,M,…, decode or decode:TAIL");
 }
 
-std::vector<int64_t> step_sizes(const Schedule& schedule, const Sequence& sequence,
-                                int64_t start) {
+std::vector<int64_t> step_sizes(const Schedule& schedule, const Sequence& sequence, int64_t start) {
   std::vector<int64_t> sizes;
   int64_t at = start;
   const int64_t end = sequence.size();

@@ -1,5 +1,5 @@
-// Schedules: in which steps the tokens of each sequence go through the chain. Training packs all rows
-// in one step; a rollout engine cuts them at will. The bits must not notice.
+// Schedules: in which steps the tokens of each sequence go through the chain. Training packs all
+// rows in one step; a rollout engine cuts them at will. The bits must not notice.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@ struct Schedule {
   ScheduleKind kind = ScheduleKind::kTrain;
   std::vector<int64_t> cuts;  // chunked: sizes, repeated until the row ends
   int64_t tail = 0;           // decode: the last `tail` tokens one by one; 0: all after the prompt
-  std::string name() const;   // "train", "prefill", "chunked:7", "chunked:3,1,9", "decode", "decode:80"
+  std::string name()
+      const;  // "train", "prefill", "chunked:7", "chunked:3,1,9", "decode", "decode:80"
 };
 
 // Refuses unknown names and chunk sizes that are not positive.

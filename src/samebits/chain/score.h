@@ -11,13 +11,13 @@ namespace sb {
 struct RunOptions {
   SessionOptions session;
   Schedule schedule;
-  bool packed = true;        // train: all rows in one step; false: each sequence alone
-  int padding_rows = 0;      // after every sequence of a step
+  bool packed = true;    // train: all rows in one step; false: each sequence alone
+  int padding_rows = 0;  // after every sequence of a step
   std::vector<uint16_t> pad_fill;
-  int64_t prefix = 0;        // paged: the first tokens of each row come from a cached prefix
-  int join_every = 0;        // paged: sequence i joins at step i · join_every
+  int64_t prefix = 0;  // paged: the first tokens of each row come from a cached prefix
+  int join_every = 0;  // paged: sequence i joins at step i · join_every
   bool trace = false;
-  Taps* taps = nullptr;      // sees every step's boundaries, one rank, when there is no trace
+  Taps* taps = nullptr;  // sees every step's boundaries, one rank, when there is no trace
   std::function<void(int64_t done, int64_t total)> progress;  // tokens; may be empty
   std::function<bool()> interrupted;                          // polled between steps; may be empty
 };
@@ -58,6 +58,7 @@ Result<RolloutResult> rollout(const Model& model, Device& device, ThreadPool& po
                               const RolloutOptions& options);
 
 // Pages a run needs when all sequences are in the cache at once, per group, and a few to spare.
-std::array<int64_t, 2> pages_needed(const KvCacheOptions& cache, const std::vector<int64_t>& lengths);
+std::array<int64_t, 2> pages_needed(const KvCacheOptions& cache,
+                                    const std::vector<int64_t>& lengths);
 
 }  // namespace sb

@@ -29,11 +29,7 @@ Status check_slots(const HostBatch& batch, const KvCacheOptions& cache) {
 Isa SessionOptions::arith_best_isa() { return arith::best_isa(); }
 
 Session::Session(const Model& model, Device& device, const SessionOptions& options)
-    : model_(model),
-      options_(options),
-      arena_(device),
-      rope_(device, model.arch),
-      batch_(device) {}
+    : model_(model), options_(options), arena_(device), rope_(device, model.arch), batch_(device) {}
 
 Result<std::unique_ptr<Session>> Session::create(const Model& model, Device& device,
                                                  ThreadPool& pool, Parallel& parallel,
@@ -71,8 +67,8 @@ Status Session::make_cache(std::array<int64_t, 2> num_pages) {
   for (int g = 0; g < 2; ++g) {
     if (options.num_pages[g] == 0) options.num_pages[g] = num_pages[g];
   }
-  SB_TRY(cache, KvCache::create(*ctx_.exec.device, model_.arch, decoder_->plan(), model_.epoch,
-                                options));
+  SB_TRY(cache,
+         KvCache::create(*ctx_.exec.device, model_.arch, decoder_->plan(), model_.epoch, options));
   cache_ = std::move(cache);
   return {};
 }

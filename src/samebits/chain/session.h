@@ -19,9 +19,9 @@ struct SessionOptions {
   DeviceId::Kind backend = DeviceId::kCpu;
   float temperature = 1.0f;
   std::vector<int32_t> suppress;
-  KvCacheOptions cache;       // num_pages 0: as many as the run needs
+  KvCacheOptions cache;  // num_pages 0: as many as the run needs
   std::vector<Fault> faults;
-  bool poison_arena = true;   // buffers start as NaN
+  bool poison_arena = true;  // buffers start as NaN
 
   static Isa arith_best_isa();
 };

@@ -49,7 +49,8 @@ void plant_cache_faults(HostBatch& batch, const std::vector<Fault>& faults, Sche
   for (int g = 0; g < 2; ++g) {
     const int columns = batch.table_columns[g];
     int32_t* row = batch.table[g].data() + batch.table[g].size() - columns;
-    // Exchanges the two newest pages that earlier steps have filled; inside a window they still are.
+    // Exchanges the two newest pages that earlier steps have filled; inside a window they still
+    // are.
     const int64_t full = begin / page_size[g];
     if (has_fault(faults, schedule, FaultKind::kSwappedPage) && full >= 2 &&
         row[full - 2] != kPoisonPage) {

@@ -16,8 +16,8 @@ class StepBuilder {
  public:
   explicit StepBuilder(const std::vector<Sequence>& sequences) : sequences_(sequences) {}
 
-  // Tokens [begin, begin + count) of sequence `seq`, then `padding` dead rows. Rows whose next token
-  // is scored become head rows.
+  // Tokens [begin, begin + count) of sequence `seq`, then `padding` dead rows. Rows whose next
+  // token is scored become head rows.
   void add(size_t seq, int64_t begin, int64_t count, int padding);
   // As add, for a row that decodes: its one head row has no target yet.
   void add_for_draw(size_t seq, int64_t begin, int64_t count);

@@ -1,6 +1,6 @@
-// A trace in memory: per-row digests of every boundary of a run, in causal order. Rows are ordered by
-// (sequence, position) whatever the schedule, so traces of two schedules have equal columns exactly
-// when the runs have equal bits.
+// A trace in memory: per-row digests of every boundary of a run, in causal order. Rows are ordered
+// by (sequence, position) whatever the schedule, so traces of two schedules have equal columns
+// exactly when the runs have equal bits.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ struct TraceRow {
 
 struct TraceColumn {
   Boundary boundary;
-  std::string dtype;                 // "bf16" or "f32"
-  int64_t width = 0;                 // elements per row
-  bool scored = false;               // true: one digest per scored row, else per row
-  std::vector<uint64_t> digests;     // digest_element sums over the row, index from 0
-  std::vector<uint8_t> non_finite;   // 1 where the row holds an inf or NaN
+  std::string dtype;                // "bf16" or "f32"
+  int64_t width = 0;                // elements per row
+  bool scored = false;              // true: one digest per scored row, else per row
+  std::vector<uint64_t> digests;    // digest_element sums over the row, index from 0
+  std::vector<uint8_t> non_finite;  // 1 where the row holds an inf or NaN
 };
 
 struct Trace {

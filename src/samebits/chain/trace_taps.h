@@ -1,6 +1,6 @@
-// Taps that fill a Trace: digests are computed by an operator on the device, only 8 bytes a row come
-// back. Rows land at their (sequence, position), whatever step and batch row they came from; ranks'
-// shards add up because digests are sums.
+// Taps that fill a Trace: digests are computed by an operator on the device, only 8 bytes a row
+// come back. Rows land at their (sequence, position), whatever step and batch row they came from;
+// ranks' shards add up because digests are sums.
 #pragma once
 
 #include <vector>
@@ -32,9 +32,9 @@ class TraceTaps : public Taps {
  private:
   int num_layers_;
   Trace trace_;
-  std::vector<int> column_of_;        // boundary order → column, −1: none
-  std::vector<int64_t> first_row_;    // per sequence, into trace_.rows
-  std::vector<int32_t> scored_index_; // per trace row, −1: not scored
+  std::vector<int> column_of_;         // boundary order → column, −1: none
+  std::vector<int64_t> first_row_;     // per sequence, into trace_.rows
+  std::vector<int32_t> scored_index_;  // per trace row, −1: not scored
   std::vector<TraceRow> rows_;
   std::vector<int32_t> head_rows_;
 };

@@ -39,7 +39,8 @@ void add_bench_command(CLI::App& app, GlobalOptions& options, int&) {
   CLI::App* cmd = app.add_subcommand("bench", "Speed of this machine at the declared arithmetic");
   cmd->require_subcommand(1);
   cmd->footer("Examples:\n  samebits bench arith\n  samebits bench arith --json");
-  CLI::App* arith = cmd->add_subcommand("arith", "Matrix steps: each profile, instruction set, rows");
+  CLI::App* arith =
+      cmd->add_subcommand("arith", "Matrix steps: each profile, instruction set, rows");
   arith->footer("Examples:\n  samebits bench arith --json");
   auto seconds = std::make_shared<double>(0.5);
   arith->add_option("--seconds", *seconds, "time for each measurement")

@@ -84,7 +84,8 @@ void list_faults(const GlobalOptions& options) {
 }  // namespace
 
 void add_contract_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
-  CLI::App* cmd = app.add_subcommand("contract", "The declared arithmetic, one contract an operator");
+  CLI::App* cmd =
+      app.add_subcommand("contract", "The declared arithmetic, one contract an operator");
   cmd->require_subcommand(1);
   cmd->footer("Examples:\n  samebits contract list\n  samebits contract show rmsnorm.v1 --json");
   CLI::App* list = cmd->add_subcommand("list", "All contracts, with the digest of the set");
@@ -107,8 +108,10 @@ void add_inject_command(CLI::App& app, GlobalOptions& options, int&) {
       "Examples:\n"
       "  samebits inject list\n"
       "  samebits verify tiny --inject window-plus-1\n"
-      "  samebits score tiny --tokens rows.jsonl --inject layer-scalar-dropped:layer=3 --out s.jsonl");
-  CLI::App* list = cmd->add_subcommand("list", "All faults, and the boundary where each must be found");
+      "  samebits score tiny --tokens rows.jsonl --inject layer-scalar-dropped:layer=3 --out "
+      "s.jsonl");
+  CLI::App* list =
+      cmd->add_subcommand("list", "All faults, and the boundary where each must be found");
   list->footer("Examples:\n  samebits inject list --json");
   list->callback([&options] { list_faults(options); });
 }

@@ -1,6 +1,6 @@
-// samebits demo: the main job on an embedded model, as a person would type it. Each command is shown
-// and then really run; the demo fails if an equal run is not equal or the fault is not found where it
-// was planted.
+// samebits demo: the main job on an embedded model, as a person would type it. Each command is
+// shown and then really run; the demo fails if an equal run is not equal or the fault is not found
+// where it was planted.
 #include "samebits/cli/cmd_demo.h"
 
 #include <cerrno>
@@ -41,8 +41,8 @@ std::vector<Step> script() {
       {"A rollout engine draws tokens (paged decode); a trainer scores them (packed rows)",
        {{"rollout", "tiny", "--prompts", "prompts.jsonl", "--max-new", "48", "--seed", "7", "--out",
          "rollout.jsonl"},
-        {"score", "tiny", "--tokens", "rollout.jsonl", "--schedule", "train", "--trace", "train.sbt",
-         "--out", "train.jsonl"}}},
+        {"score", "tiny", "--tokens", "rollout.jsonl", "--schedule", "train", "--trace",
+         "train.sbt", "--out", "train.jsonl"}}},
       {"Both came to the same bits", {{"compare", "rollout.jsonl", "train.jsonl"}}},
       {"And so does every other way to run the rows", {{"verify", "tiny"}}},
       {"Now the rollout engine has a fault: its sliding layers see one key too many",
@@ -75,8 +75,9 @@ Status run_steps() {
   }
   SB_TRY(found, compare_files("suspect.sbt", "train.sbt"));
   if (!found.first || found.first->boundary != kFaultBoundary) {
-    return refuse(Code::kDrift, "run the demo",
-                  std::string("the fault was planted at ") + kFaultBoundary + " and found elsewhere");
+    return refuse(
+        Code::kDrift, "run the demo",
+        std::string("the fault was planted at ") + kFaultBoundary + " and found elsewhere");
   }
   print(std::string("\nThe fault was planted at ") + kFaultBoundary + " and found there.\n");
   return {};
@@ -90,8 +91,8 @@ Status run_demo(const std::string& keep) {
   if (keep.empty()) {
     std::string pattern = (fs::temp_directory_path(error) / "samebits-demo-XXXXXX").string();
     if (error || !mkdtemp(pattern.data())) {
-      return refuse(Code::kEnvironment, "make a temporary folder for the demo", std::strerror(errno),
-                    "samebits demo --keep DIR");
+      return refuse(Code::kEnvironment, "make a temporary folder for the demo",
+                    std::strerror(errno), "samebits demo --keep DIR");
     }
     dir = pattern;
   } else if (!fs::create_directories(dir, error)) {

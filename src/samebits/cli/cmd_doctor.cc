@@ -1,5 +1,6 @@
-// Checks of the machine itself: floating-point environment, instruction sets, backends of the build,
-// a canary chain whose bits are known, and on request recorded outputs of a GPU's matrix unit.
+// Checks of the machine itself: floating-point environment, instruction sets, backends of the
+// build, a canary chain whose bits are known, and on request recorded outputs of a GPU's matrix
+// unit.
 #include "samebits/cli/cmd_doctor.h"
 
 #include <fmt/format.h>
@@ -32,7 +33,8 @@ uint64_t canary(const arith::ChainKernels& kernels) {
   CounterRng rng(0xca4a);
   std::vector<bf16> a(kRows * kDepth), b(kCols * kDepth);
   for (auto* v : {&a, &b}) {
-    for (auto& x : *v) x = round_bf16((rng.uniform() - 0.5f) * (rng.below(50) == 0 ? 4096.0f : 1.0f));
+    for (auto& x : *v)
+      x = round_bf16((rng.uniform() - 0.5f) * (rng.below(50) == 0 ? 4096.0f : 1.0f));
   }
   const bf16 *rows[kRows], *cols[kCols];
   for (int i = 0; i < kRows; ++i) rows[i] = a.data() + i * kDepth;
@@ -47,8 +49,8 @@ uint64_t canary(const arith::ChainKernels& kernels) {
 std::vector<Finding> examine() {
   std::vector<Finding> out;
   const auto env = check_fp_env();
-  out.push_back({"floating-point control", env ? "nearest-even, subnormals kept" : env.error().reasons[0],
-                 env.has_value()});
+  out.push_back({"floating-point control",
+                 env ? "nearest-even, subnormals kept" : env.error().reasons[0], env.has_value()});
   for (Isa isa : kIsas) {
     const bool there = arith::chain_kernels(Profile::kSm90, isa) != nullptr;
     std::string state = there ? "available" : "not on this CPU or build";
@@ -90,8 +92,9 @@ Result<Code> run_golden(const std::string& path, const GlobalOptions& options) {
     print(" all of them\n");
     if (report.first) {
       const auto& m = *report.first;
-      print(fmt::format("  first: trial {}, row {}, column {}: recorded 0x{:08x}, {} gives 0x{:08x}\n",
-                        m.trial, m.row, m.col, m.expect, m.who, m.got));
+      print(fmt::format(
+          "  first: trial {}, row {}, column {}: recorded 0x{:08x}, {} gives 0x{:08x}\n", m.trial,
+          m.row, m.col, m.expect, m.who, m.got));
     }
   }
   return report.mismatches == 0 ? Code::kEqual : Code::kDrift;
@@ -111,10 +114,11 @@ Result<Code> run_doctor(const GlobalOptions& options) {
     table.add({f.what, f.state, f.ok ? "ok" : "BAD"});
     rows.push_back({{"check", f.what}, {"found", f.state}, {"ok", f.ok}});
   }
-  print(options.json ? nlohmann::ordered_json({{"samebits", "doctor/1"}, {"ok", ok}, {"checks", rows}})
-                               .dump(1) +
-                           "\n"
-                     : table.text());
+  print(options.json
+            ? nlohmann::ordered_json({{"samebits", "doctor/1"}, {"ok", ok}, {"checks", rows}})
+                      .dump(1) +
+                  "\n"
+            : table.text());
   return ok ? Code::kEqual : Code::kEnvironment;
 }
 

@@ -108,4 +108,3 @@ int run_program(const std::vector<std::string>& args) {
 }
 
 }  // namespace sb
-

@@ -31,7 +31,8 @@ class SavedSink {
   virtual ~SavedSink() = default;
   virtual bool keeps(Boundary b) const = 0;
   virtual bool keeps_sums() const = 0;  // lse and (m, S)
-  // value: [rows, columns] of this rank; copied before the call returns or, on a GPU, in stream order.
+  // value: [rows, columns] of this rank; copied before the call returns or, on a GPU, in stream
+  // order.
   virtual Status keep(Ctx& ctx, Boundary b, const View& value) = 0;
   virtual Status keep_lse(Ctx& ctx, int layer, const View& lse) = 0;       // f32 [T, heads]
   virtual Status keep_max_sum(Ctx& ctx, int64_t row, const View& ms) = 0;  // f32 [rows, 2]

@@ -1,6 +1,6 @@
 // launch: select → run → record, the same for every operator. Selection is exact: (contract,
-// profile, device, architecture) names one implementation, or the result is a Refusal that lists every candidate
-// and the first condition it failed. There is no second choice.
+// profile, device, architecture) names one implementation, or the result is a Refusal that lists
+// every candidate and the first condition it failed. There is no second choice.
 #pragma once
 
 #include <string>
@@ -46,9 +46,10 @@ Status launch(Ctx& ctx, const LaunchInfo& info, const Args& args) {
   const auto table = cpu_implementations<Args>();
   std::vector<Candidate> candidates;
   candidates.reserve(table.size());
-  for (const auto& i : table) candidates.push_back({i.id, i.contract, i.profiles, i.device, i.arch});
-  SB_TRY(chosen, select_candidate(candidates, info.contract, ctx.exec.profile, ctx.backend,
-                                  ctx.exec.arch));
+  for (const auto& i : table)
+    candidates.push_back({i.id, i.contract, i.profiles, i.device, i.arch});
+  SB_TRY(chosen,
+         select_candidate(candidates, info.contract, ctx.exec.profile, ctx.backend, ctx.exec.arch));
   const auto& impl = table[chosen];
   if (info.rows > 0) {
     DeviceScope open(*ctx.exec.device);
