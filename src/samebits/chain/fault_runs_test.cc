@@ -94,6 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ScalarDroppedInALaterLayer", "layer-scalar-dropped:layer=5", "layers.5.out", kAll},
         Case{"EmbedScaleUnrounded", "embed-scale-unrounded", "embed", kAll},
         Case{"LeafOrder", "gemm-leaf-order:layer=3", "layers.3.mlp.down.acc", kAll},
+        Case{"LeafOrderInEveryLayer", "gemm-leaf-order", "layers.0.mlp.down.acc", kAll},
         Case{"SwappedPage", "swapped-page", "layers.0.attn.ctx", {"chunked:7", "decode"}, 0, 32},
         Case{"StaleSlot", "stale-slot", "layers.0.attn.ctx", {"decode"}, 0, 5},
         Case{"KeyLeak", "key-leak", "layers.0.attn.ctx", {"train"}, 1, 0},

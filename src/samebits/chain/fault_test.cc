@@ -98,6 +98,15 @@ TEST(Fault, OneOperatorOfOneLayerIsToldAndOnlyInItsSchedules) {
   }
 }
 
+TEST(Fault, WithoutALayerEveryLayersOperatorIsTold) {
+  const std::vector<Fault> faults{*parse_fault("layer-scalar-dropped", kLayers)};
+  for (int layer = 0; layer < kLayers; ++layer) {
+    EXPECT_EQ(deviation_at(faults, ScheduleKind::kTrain, Tap::kLayerOut, layer),
+              Deviation::kScalarDropped);
+  }
+  EXPECT_EQ(boundary_name(fault_boundary(faults[0])), "layers.0.out");
+}
+
 TEST(Fault, WithoutFaultsNobodyIsToldAnything) {
   for (const ScheduleKind kind : kKinds) {
     for (int t = 0; t < kNumTaps; ++t) {

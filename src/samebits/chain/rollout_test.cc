@@ -135,6 +135,15 @@ TEST(Rollout, NoiseComesFromTheSeedAndTheRowsId) {
   EXPECT_EQ(drawn(roll({one}, other), 0), drawn(g, 0));
 }
 
+TEST(Rollout, ARowContinuedFromItsOwnAnswerDrawsOn) {
+  const RolloutResult whole = roll({prompts()[2]}, drawing());
+  Sequence longer = prompts()[2];
+  const auto ids = drawn(whole, 0);
+  longer.tokens.insert(longer.tokens.end(), ids.begin(), ids.begin() + 5);
+  const RolloutResult rest = roll({longer}, drawing(7));
+  EXPECT_EQ(rest.sequences[0].tokens, whole.sequences[0].tokens) << "positions count from token 0";
+}
+
 TEST(Rollout, AGreedyTokenIsTheMostProbableOne) {
   RolloutOptions greedy = drawing(3);
   greedy.greedy = true;
