@@ -71,6 +71,7 @@ void add_rollout(Builder& b) {
   others.other_neighbours = true;
   Scenario& generate = b.add("decode", "generated, then rescored", decode());
   generate.generate = true;
+  generate.join_every = 2;  // also when it is run again to find a boundary
   for (int64_t n : {0, 16, 64, 128}) {
     Scenario& s = b.add("prefix", "warm prefix of " + std::to_string(n), prefill(), true);
     s.prefix = n;

@@ -171,7 +171,7 @@ Result<ScenarioResult> Matrix::run(const Scenario& s) {
     rollout.session = arm(s).session;
     rollout.max_new = 40;
     rollout.seed = 3;
-    rollout.join_every = 2;
+    rollout.join_every = s.join_every;
     rollout.interrupted = options_.interrupted;
     std::vector<Sequence> prompts = rows;
     for (auto& p : prompts) p.tokens.resize(static_cast<size_t>(p.prompt_len));
