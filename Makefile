@@ -29,7 +29,7 @@ test: bootstrap-test build/release/build.ninja  ## build, cheap checks, the test
 	[ $$checks -eq 0 ] || echo "a check FAILED, see above the tests"; \
 	exit $$((checks || tests))
 
-test-full:  ## the whole suite with its long sweeps, then again under the sanitizers
+test-full:  ## the long sweeps too, then the suite without them under both sanitizers
 	$(MAKE) test FULL=1
 	$(MAKE) asan tsan
 

@@ -1,6 +1,6 @@
 // Tables of implementations. An implementation claims one contract for a set of profiles on one
 // device kind and architecture; ops/ selects by exact match and never takes a second choice.
-// A backend that is not built contributes an empty table and a reason (*_none.cc).
+// A backend that is not built contributes a reason (*_none.cc).
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Implementation {
   Status (*run)(const Exec&, const Args&);
 };
 
-// Defined once per operator in backend/cpu, backend/cuda, backend/hip (or their _none.cc).
+// Defined once per operator in backend/cpu.
 template <class Args>
 std::span<const Implementation<Args>> cpu_implementations();
 

@@ -22,7 +22,7 @@ enum class Deviation : uint8_t {
   kWindowMinusOne,  // one key fewer
   kWindowPlusOne,   // one key more
   kScalarDropped,   // layer_scalar read as 1
-  kLeafOrder,       // leaves of a GEMM added left to right
+  kLeafOrder,       // leaves of a GEMM in one running chain, ranks added left to right
   kKeyLeak,         // packed rows: key 0 is read one row early, from the sequence before
   kDropLastBlock,   // one query alone: its last block of keys is skipped if another one is left
 };
@@ -68,6 +68,7 @@ struct GemmFinishArgs {
   View partials;  // f32 [ranks, T, N], in rank order
   View out;       // bf16 [T, N]
   View acc;       // f32 [T, N] or empty
+  Deviation deviation = Deviation::kNone;
 };
 
 struct RopeArgs {

@@ -62,7 +62,7 @@ Result<View> Decoder::forward(Ctx& ctx, const Batch& batch, const HostBatch& hos
                  .rope = table,
                  .kv = batch.paged ? kv[i] : KvView{},
                  .x = x};
-    for (LayerStep step : layer_steps(type)) SB_DO(step(run));
+    for (LayerStep step : layer_steps()) SB_DO(step(run));
   }
   SB_TRY(z, ctx.arena->take(Dtype::kBf16, {batch.rows, arch.hidden}));
   const Boundary b{Tap::kFinalNorm, -1};

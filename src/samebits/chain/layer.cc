@@ -113,7 +113,7 @@ Status gemm_across_ranks(LayerRun& r, Tap acc_tap, const View& x, const WeightVi
   }
   SB_DO(ops::gemm_partial(r.ctx, r.site(tap), {x, w, leaves, mine, r.deviation(acc_tap)}));
   if (ranks > 1) SB_DO(ops::combine(r.ctx, r.site(tap), mine, all));
-  SB_DO(ops::gemm_finish(r.ctx, r.site(tap), {all, out, acc}));
+  SB_DO(ops::gemm_finish(r.ctx, r.site(tap), {all, out, acc, r.deviation(acc_tap)}));
   if (acc) SB_DO(emit(r, acc_tap, acc));
   return emit(r, tap, out);
 }
@@ -299,9 +299,7 @@ constexpr LayerStep kSteps[] = {
 
 }  // namespace
 
-// Both layer types walk the same table: they differ in shapes, table, window and where v comes
-// from, and those are data of LayerRun.
-std::span<const LayerStep> layer_steps(LayerType) { return kSteps; }
+std::span<const LayerStep> layer_steps() { return kSteps; }
 
 Status emit_shard(Ctx& ctx, Boundary b, const View& value, int64_t column_begin, int64_t width) {
   if (ctx.saved && ctx.saved->keeps(b)) SB_DO(ctx.saved->keep(ctx, b, value));

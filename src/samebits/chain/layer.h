@@ -39,8 +39,9 @@ struct LayerRun {
 
 using LayerStep = Status (*)(LayerRun&);
 
-// The steps of a layer, in causal order.
-std::span<const LayerStep> layer_steps(LayerType type);
+// The steps of a layer, in causal order. Both layer types walk the same table: they differ in
+// shapes, rotary table, window and where v comes from, and those are data of LayerRun.
+std::span<const LayerStep> layer_steps();
 
 // Hands a value to the taps if they want it. Values that every rank holds whole are emitted by rank
 // 0; a shard says where its columns begin in the whole row.

@@ -1,6 +1,7 @@
 // Rollout: paged decode with the sampler. A row draws the same tokens alone and in company, because
 // its noise depends on (seed, row id, position, id) and its logits on its own tokens.
 #include <algorithm>
+#include <cmath>
 
 #include "samebits/base/digest.h"
 #include "samebits/chain/score.h"
@@ -84,6 +85,12 @@ Result<RolloutResult> rollout(const Model& model, Device& device, ThreadPool& po
       Active& a = active[i];
       Sequence& s = result.sequences[a.seq];
       a.at = s.size();
+      if (!std::isfinite(head.logp[i])) {
+        return refuse(
+            Code::kDrift, "roll out " + s.id,
+            "the log-probability at position " + std::to_string(s.size()) + " is not finite",
+            "samebits score --trace on the prompt names the first such boundary");
+      }
       s.tokens.push_back(head.token[i]);
       result.logprobs[a.seq].push_back(head.logp[i]);
       ++drawn;
@@ -100,6 +107,7 @@ Result<RolloutResult> rollout(const Model& model, Device& device, ThreadPool& po
     active = std::move(still);
     if (options.progress) options.progress(std::min(drawn, total), total);
   }
+  result.arena_bytes = session->arena_high_water();
   result.records = session->records().lines();
   return result;
 }

@@ -50,6 +50,7 @@ struct RolloutResult {
   Logprobs logprobs;
   std::vector<Record> records;
   int64_t steps = 0, tokens = 0;
+  size_t arena_bytes = 0;
 };
 
 // prompts: tokens are the prompt; prompt_len is set to their number.

@@ -56,7 +56,7 @@ void plant_cache_faults(HostBatch& batch, const std::vector<Fault>& faults, Sche
         row[full - 2] != kPoisonPage) {
       std::swap(row[full - 2], row[full - 1]);
     }
-    // The second decoded token of a row is not written.
+    // The first decoded token of a row is not written.
     if (has_fault(faults, schedule, FaultKind::kStaleSlot) && count == 1 && begin == prompt_len) {
       batch.slot[g].back() = -1;
     }

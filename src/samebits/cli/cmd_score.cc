@@ -48,7 +48,7 @@ RunInfo run_info(const Engine& engine, const RunOptions& run, const std::string&
           .header = engine.header(run),
           .backend = engine.options.backend,
           .isa = isa_name(run.session.isa),
-          .threads = engine.pool->size(),
+          .threads = engine.options.tp == 1 ? engine.pool->size() : 1,
           .tp = engine.options.tp};
 }
 
@@ -118,7 +118,6 @@ Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
   SB_TRY(out, ScoreWriter::create(args.out, options.force, engine.header(run)));
   const Clock clock;
   SB_TRY(result, engine.score(sequences, run));
-  for (size_t i = 0; i < rows.size(); ++i) SB_DO(out.add(rows[i], result.logprobs[i]));
   RunInfo info = run_info(engine, run, "score");
   info.steps = result.steps;
   info.tokens = result.tokens;
@@ -128,6 +127,9 @@ Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
     SB_DO(write_trace_file(args.trace, options.force,
                            view_of(*result.trace, info.header, token_digests(sequences))));
   }
+  // Behind the trace: rows that are not finite are refused, and the trace shows where they came
+  // from.
+  for (size_t i = 0; i < rows.size(); ++i) SB_DO(out.add(rows[i], result.logprobs[i]));
   SB_DO(out.commit());
   if (args.out != "-") {
     SB_DO(write_run_json(args.out + ".run.json", true, info, result.records));
@@ -181,6 +183,7 @@ Status run_rollout(const RolloutArgs& args, const GlobalOptions& options) {
   info.steps = result.steps;
   info.tokens = result.tokens;
   info.seconds = clock.seconds();
+  info.arena_bytes = result.arena_bytes;
   if (args.out != "-") {
     SB_DO(write_run_json(args.out + ".run.json", true, info, result.records));
     say_done(args.out, result.sequences.size(), info, options);
@@ -204,7 +207,7 @@ void add_score_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   cmd->add_option("DIR", args->dir, "checkpoint folder")->required();
   cmd->add_option("--tokens", args->tokens, "token rows, JSONL; - is stdin")->required();
   cmd->add_option("--schedule", args->schedule,
-                  "train, prefill, chunked:N, chunked:N,M,… or decode")
+                  "train, prefill, chunked:N, chunked:N,M,…, decode or decode:TAIL")
       ->capture_default_str();
   cmd->add_option("--out", args->out, "score file; - is stdout")->required();
   cmd->add_option("--trace", args->trace, "also write the digests of every boundary, X.sbt");

@@ -4,18 +4,31 @@
 #include <memory>
 
 #include "samebits/gate/interrupt.h"
+#include "samebits/gate/record_gate.h"
 #include "samebits/gate/score_run.h"
 #include "samebits/gate/verify.h"
+#include "samebits/model/load.h"
 
 namespace sb {
 namespace {
 
 struct Args {
-  std::string dir, tokens, suite = "all";
+  std::string dir, tokens, records, suite = "all";
   bool guard = false;
 };
 
+// The provenance of an earlier run instead of new runs.
+Result<Code> run_records(const Args& args, const GlobalOptions& options) {
+  SB_TRY(arch, load_architecture(args.dir));
+  SB_TRY(count, check_run_file(args.records, arch, options.profile, options.backend));
+  print(options.json ? "{\"samebits\":\"records/1\",\"records\":" + std::to_string(count) + "}\n"
+                     : args.records + ": the chain of " + std::to_string(count) +
+                           " records holds, every operator ran its contract, nothing fell back\n");
+  return Code::kEqual;
+}
+
 Result<Code> run(const Args& args, const GlobalOptions& options) {
+  if (!args.records.empty()) return run_records(args, options);
   SB_TRY(engine, Engine::open(args.dir, {.profile = options.profile,
                                          .backend = options.backend,
                                          .threads = options.threads,
@@ -58,12 +71,15 @@ void add_verify_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   cmd->add_option("--tokens", args->tokens,
                   "token rows; default: made rows of 5 to 200 tokens and a long one");
   cmd->add_option("--suite", args->suite, "all, or hybrid-attention")->capture_default_str();
+  cmd->add_option("--records", args->records,
+                  "check the records in OUT.run.json of a score or rollout instead of running");
   cmd->add_flag("--guard", args->guard, "run on memory that faults outside operators");
   cmd->footer(
       "Examples:\n"
       "  samebits verify tiny\n"
       "  samebits verify tiny --profile gfx942 --html verify.html\n"
       "  samebits verify tiny --inject window-plus-1\n"
+      "  samebits verify tiny --records train.jsonl.run.json\n"
       "A planted fault (--inject) sits in every scenario's arm; the reference stays clean.");
   cmd->callback([args, &options, &exit_code] {
     const auto code = run(*args, options);

@@ -107,8 +107,6 @@ TEST_P(VirtualRanksOf, DrawTheLowestIdOfATie) {
 TEST_P(VirtualRanksOf, KeepEveryFaultAtItsPlace) {
   const std::vector<Sequence> rows{row("a", 70, 5, 21), row("b", 50, 40, 22)};
   for (const FaultInfo& info : all_faults()) {
-    // At 4 ranks and more no rank adds three leaves, so there is no other order to add them in.
-    if (info.kind == FaultKind::kGemmLeafOrder && GetParam() > 2) continue;
     const bool trains = info.schedules & schedule_bit(ScheduleKind::kTrain);
     RunOptions run = run_of(trains ? "train" : "decode", true);
     run.session.faults = {{info.kind, 0}};

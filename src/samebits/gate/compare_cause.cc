@@ -4,9 +4,7 @@
 namespace sb {
 namespace {
 
-bool is_paged(const std::string& schedule) {
-  return schedule == "decode" || schedule.starts_with("chunked");
-}
+bool is_paged(const std::string& schedule) { return !schedule.empty() && schedule != "train"; }
 
 std::string attention_cause(int64_t lowest_pos, bool one_side_paged) {
   if (lowest_pos == 0) return "softmax scale (1.0, not 1/√D), or other keys and values";

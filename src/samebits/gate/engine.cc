@@ -31,6 +31,15 @@ Result<Engine> Engine::open(const std::string& dir, const EngineOptions& options
   SB_ASSERT(plan.size == options.tp, "a plan of another size");
   for (const auto& text : options.inject) {
     SB_TRY(fault, parse_fault(text, e.model->arch.num_layers()));
+    for (const Fault& other : e.faults) {
+      const FaultInfo &a = fault_info(other.kind), &b = fault_info(fault.kind);
+      if (a.tap == b.tap && a.deviation != Deviation::kNone && b.deviation != Deviation::kNone) {
+        return refuse(Code::kUsage, "inject " + text,
+                      std::string("it acts in the same operator as ") + a.name +
+                          ", which can deviate in one way only",
+                      "one fault an operator");
+      }
+    }
     e.faults.push_back(fault);
   }
   return e;

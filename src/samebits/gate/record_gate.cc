@@ -274,4 +274,23 @@ Result<std::vector<SealedRecord>> read_run_records(const std::string& path) {
   return out;
 }
 
+Result<size_t> check_run_file(const std::string& path, const Architecture& arch,
+                              const std::string& profile, const std::string& backend) {
+  SB_TRY(records, read_run_records(path));
+  SB_TRY(text, read_text(path));
+  const auto j = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  RecordExpectation expect;
+  expect.profile = profile;
+  expect.backend = backend;
+  try {
+    expect.tp = j.at("tp").get<int>();
+    expect.paged = j.at("schedule").get<std::string>() != "train";
+    expect.sampled = j.at("command").get<std::string>() == "rollout";
+  } catch (const nlohmann::json::exception& e) {
+    return refuse(Code::kBrokenData, "read the records of " + path, e.what());
+  }
+  SB_DO(check_sealed(records, arch, expect));
+  return records.size();
+}
+
 }  // namespace sb

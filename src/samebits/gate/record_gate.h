@@ -29,6 +29,11 @@ Status check_records(const std::vector<Record>& records, const Architecture& arc
 Status check_sealed(const std::vector<SealedRecord>& records, const Architecture& arch,
                     const RecordExpectation& expect);
 
+// The records in an OUT.run.json, checked as check_sealed does against this profile and backend;
+// the file's own schedule, command and tp say which operators must have run. Returns their number.
+Result<size_t> check_run_file(const std::string& path, const Architecture& arch,
+                              const std::string& profile, const std::string& backend);
+
 nlohmann::ordered_json sealed_json(const SealedRecord& r);
 // Records of an OUT.run.json; strict.
 Result<std::vector<SealedRecord>> read_run_records(const std::string& path);

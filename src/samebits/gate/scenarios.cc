@@ -69,6 +69,9 @@ void add_rollout(Builder& b) {
   joining.traced = true;
   Scenario& others = b.add("decode", "other neighbours", decode());
   others.other_neighbours = true;
+  Scenario& padded = b.add("decode", "padding rows 1e4", decode());
+  padded.padding_rows = 2;
+  padded.pad_fill = {kTenThousand};
   Scenario& generate = b.add("decode", "generated, then rescored", decode());
   generate.generate = true;
   generate.join_every = 2;  // also when it is run again to find a boundary
@@ -116,6 +119,7 @@ void add_semantics(Builder& b, const Architecture& arch) {
 void add_long(Builder& b, int64_t tokens) {
   const std::string row = std::to_string(tokens) + " tokens, ";
   b.add("long", row + "packed", {}, true).long_row = true;
+  b.add("long", row + "prefill", prefill(), true).long_row = true;
   b.add("long", row + "chunks of 511", chunked({511}), true).long_row = true;
   b.add("long", row + "decode of the last 80", decode(80), true).long_row = true;
   b.add("long", row + "packed, again", {}).long_row = true;

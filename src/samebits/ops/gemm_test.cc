@@ -124,7 +124,7 @@ TEST(Gemm, TwoFourAndEightRanksGiveTheBitsOfOne) {
   }
 }
 
-TEST(Gemm, LeavesAddedLeftToRightGiveOtherBits) {
+TEST(Gemm, OneChainInsteadOfLeavesGivesOtherBits) {
   const Arithmetic arithmetic{Profile::kSm90, arith::best_isa()};
   const auto x = random_tensor(9, {16, 256}, 3.0f), w = random_tensor(10, {64, 256});
   const auto clean = gemm_tree(arithmetic, x, w, 1).acc.values();

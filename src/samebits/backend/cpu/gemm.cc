@@ -72,29 +72,24 @@ inline float add_pairs(const float* v, int n, int64_t stride) {
   return add_pairs(v, n / 2, stride) + add_pairs(v + (n / 2) * stride, n / 2, stride);
 }
 
-inline float add_left(const float* v, int n, int64_t stride) {
-  float sum = v[0];
-  for (int i = 1; i < n; ++i) sum = sum + v[i * stride];
-  return sum;
-}
-
+// Planted fault kLeafOrder: one chain runs through all leaves of a rank and ranks are added left to
+// right, as a kernel does that knows nothing of leaves.
 template <GemmRule C>
 Status gemm_partial(const Exec& exec, const GemmPartialArgs& a) {
   static_assert(C.leaves == 8 && C.tree == Tree::kAdjacent && C.step_k == 16);
   const auto& kernels = *arith::chain_kernels(exec.profile, exec.isa);
-  const int64_t leaf_k = a.w.k / a.leaves;
+  const int leaves = a.deviation == Deviation::kLeafOrder ? 1 : a.leaves;
+  const int64_t leaf_k = a.w.k / leaves;
   return for_tiles(exec, a.x.shape[0], a.w.n, a.w.k, [&](const Tile& tile) {
     constexpr int kArea = kTileRows * kTileCols;
     thread_local std::vector<float> c(C.leaves * kArea);
-    for (int l = 0; l < a.leaves; ++l) {
+    for (int l = 0; l < leaves; ++l) {
       chain_tile(kernels, a.x, a.w, tile, l * leaf_k, leaf_k, c.data() + l * kArea);
     }
     for (int r = 0; r < tile.rows; ++r) {
       float* out = a.partial.as<float>() + (tile.t0 + r) * a.partial.stride[0] + tile.n0;
       for (int j = 0; j < tile.cols; ++j) {
-        const float* leaf = c.data() + r * kTileCols + j;
-        out[j] = a.deviation == Deviation::kLeafOrder ? add_left(leaf, a.leaves, kArea)
-                                                      : add_pairs(leaf, a.leaves, kArea);
+        out[j] = add_pairs(c.data() + r * kTileCols + j, leaves, kArea);
       }
     }
   });
@@ -109,7 +104,12 @@ Status gemm_finish(const Exec& exec, const GemmFinishArgs& a) {
     bf16* out = a.out.as<bf16>() + t * a.out.stride[0];
     float* acc = a.acc ? a.acc.as<float>() + t * a.acc.stride[0] : nullptr;
     for (int64_t j = 0; j < cols; ++j) {
-      const float sum = add_pairs(p + j, ranks, a.partials.stride[0]);
+      float sum = p[j];
+      if (a.deviation == Deviation::kLeafOrder) {
+        for (int r = 1; r < ranks; ++r) sum = sum + p[j + r * a.partials.stride[0]];
+      } else {
+        sum = add_pairs(p + j, ranks, a.partials.stride[0]);
+      }
       out[j] = round_bf16(sum);
       if (acc) acc[j] = sum;
     }
