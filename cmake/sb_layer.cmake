@@ -40,7 +40,7 @@ function(sb_test target)
   target_compile_definitions(${target} PRIVATE
     SB_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SB_BINARY_DIR="${CMAKE_BINARY_DIR}")
   include(GoogleTest)
-  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 1800
+  gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES PROPERTIES TIMEOUT 1800
     WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()
 
