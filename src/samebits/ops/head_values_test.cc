@@ -110,8 +110,8 @@ TEST(Head, LogProbabilitiesAreCloseToDoubleInEveryProfile) {
       for (const double x : c) sum += std::exp(x - m);
       const double lse = m + std::log(sum);
       const int target[] = {0, 4999, 2500, 77};
-      // tolerance: fp64 reference; logits of up to 60 in fp32, of up to 6000 in row 1
       const double bound = r == 1 ? 1e-2 : 3e-5;
+      // tolerance: fp64 reference; logits of up to 60 in fp32, of up to 6000 in row 1
       EXPECT_NEAR(y.lse(r), lse, bound);
       // tolerance: fp64 reference
       EXPECT_NEAR(y.logp(r), c[static_cast<size_t>(target[r])] - lse, 2 * bound);
