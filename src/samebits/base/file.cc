@@ -32,7 +32,7 @@ int move_into_place(const char* temp, const char* path, bool force) {
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     return io_error(errno == ENOENT || errno == ENOTDIR ? Code::kUsage : Code::kEnvironment, "read",
                     path);

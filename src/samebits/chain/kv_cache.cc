@@ -1,5 +1,7 @@
 #include "samebits/chain/kv_cache.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "samebits/base/bits.h"
@@ -45,6 +47,27 @@ Result<std::unique_ptr<KvCache>> KvCache::create(Device& device, const Architect
   return cache;
 }
 
+// The pool is filled at once, so one that cannot fit is refused before the system runs out.
+Status KvCache::check_memory(const RankPlan& plan) const {
+  double bytes = 0;
+  for (const LayerType type : arch_.layers) {
+    const int g = static_cast<int>(type);
+    bytes += 4.0 * static_cast<double>(options_.num_pages[g]) * options_.page_size[g] *
+             plan.kv(type).heads * arch_.attention(type).head_dim;
+  }
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes <= 0.8 * memory) return {};
+  return refuse(Code::kEnvironment, "make a paged cache",
+                "its " + std::to_string(options_.num_pages[0]) + " and " +
+                    std::to_string(options_.num_pages[1]) + " pages of " +
+                    std::to_string(options_.page_size[0]) + " and " +
+                    std::to_string(options_.page_size[1]) + " tokens take " +
+                    std::to_string(static_cast<int64_t>(bytes)) + " bytes, the machine has " +
+                    std::to_string(static_cast<int64_t>(memory)),
+                "smaller pages (--page), or fewer or shorter rows at a time");
+}
+
 Status KvCache::allocate(const RankPlan& plan) {
   for (int g = 0; g < 2; ++g) {
     Group& group = groups_[g];
@@ -57,6 +80,7 @@ Status KvCache::allocate(const RankPlan& plan) {
       }
     }
   }
+  SB_DO(check_memory(plan));
   for (int i = 0; i < arch_.num_layers(); ++i) {
     const LayerType type = arch_.layers[i];
     const int g = static_cast<int>(type);

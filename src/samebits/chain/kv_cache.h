@@ -109,6 +109,7 @@ class KvCache {
   };
 
   KvCache(Device& device, const Architecture& arch, uint64_t epoch, const KvCacheOptions& options);
+  Status check_memory(const RankPlan& plan) const;
   Status allocate(const RankPlan& plan);
   Status check_free(int group, int64_t pages) const;
   Entry take_page(int group, uint64_t owner);

@@ -148,8 +148,9 @@ std::array<int64_t, 2> pages_needed(const KvCacheOptions& cache,
                                     const std::vector<int64_t>& lengths) {
   std::array<int64_t, 2> pages{};
   for (int g = 0; g < 2; ++g) {
-    for (int64_t n : lengths) pages[g] += ceil_div(n, cache.page_size[g]) + 1;
-    pages[g] += 3;
+    for (int64_t n : lengths) pages[g] += ceil_div(n, cache.page_size[g]);
+    // Some to spare, so that not every page is in use; of large ones, as few as it takes.
+    pages[g] += cache.page_size[g] <= 256 ? static_cast<int64_t>(lengths.size()) + 3 : 1;
   }
   return pages;
 }

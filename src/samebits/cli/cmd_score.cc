@@ -193,10 +193,10 @@ Status run_rollout(const RolloutArgs& args, const GlobalOptions& options) {
 
 void add_page_options(CLI::App* cmd, int& page, int& page_global) {
   cmd->add_option("--page", page, "tokens a cache page")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(CLI::Range(1, 1 << 16))
       ->capture_default_str();
   cmd->add_option("--page-global", page_global, "the same for global layers; default: as --page")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(CLI::Range(1, 1 << 16));
 }
 
 }  // namespace

@@ -46,7 +46,10 @@ Result<Semantics> agree_on_semantics(const std::vector<TokenRow>& rows, const Ar
     return refuse(Code::kRefused, "run at temperature " + std::to_string(*temperature),
                   "it is not finite and above 0", "--temperature 1, or --greedy to draw the best");
   }
-  if (suppress) std::sort(suppress->begin(), suppress->end());
+  if (suppress) {
+    std::sort(suppress->begin(), suppress->end());
+    suppress->erase(std::unique(suppress->begin(), suppress->end()), suppress->end());
+  }
   const auto speaker = [](bool given) { return given ? "the command line" : "an earlier row"; };
   const std::string temperature_of = speaker(temperature.has_value());
   const std::string suppress_of = speaker(suppress.has_value());
