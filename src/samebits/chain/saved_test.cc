@@ -8,21 +8,17 @@
 
 #include "samebits/chain/session.h"
 #include "samebits/chain/step_builder.h"
-#include "samebits/model/presets.h"
+#include "samebits/chain/testing.h"
 
 namespace sb {
 namespace {
 
+using chain_testing::cpu;
+using chain_testing::tiny;
+
 class SavedTest : public testing::Test {
  protected:
   void SetUp() override {
-    NewModel what;
-    what.dir = testing::TempDir() + "saved_tiny";
-    what.force = true;
-    ASSERT_TRUE(write_synthetic(what));
-    auto model = load_model(what.dir, *device_, pool_);
-    ASSERT_TRUE(model) << model.error().text();
-    model_ = std::make_unique<Model>(std::move(*model));
     sequences_ = {{"a", {2, 9, 30, 77, 5, 1200, 18, 40, 99}, 1}, {"b", {2, 500, 6, 7}, 2}};
     builder_ = std::make_unique<StepBuilder>(sequences_);
     builder_->add(0, 0, 9, 2);  // two padding rows behind the first sequence
@@ -30,7 +26,7 @@ class SavedTest : public testing::Test {
   }
 
   std::unique_ptr<Session> open() {
-    auto session = Session::create(*model_, *device_, pool_, parallel_, {});
+    auto session = Session::create(tiny(), *device_, pool_, parallel_, {});
     EXPECT_TRUE(session);
     return std::move(*session);
   }
@@ -47,10 +43,9 @@ class SavedTest : public testing::Test {
     return live;
   }
 
-  std::unique_ptr<Device> device_ = make_cpu_device();
+  Device* const device_ = &cpu();
   ThreadPool pool_{2};
   Parallel parallel_;
-  std::unique_ptr<Model> model_;
   std::vector<Sequence> sequences_;
   std::unique_ptr<StepBuilder> builder_;
 };
@@ -65,7 +60,7 @@ TEST_F(SavedTest, KeepAllAndKeepLayerInputsGiveEqualBitsOnRecompute) {
   EXPECT_LT(inputs.bytes(), all.bytes());
   EXPECT_FALSE(inputs.find({Tap::kMlpAct, 2}));
   int compared = 0;
-  for (int layer = 0; layer < model_->arch.num_layers(); ++layer) {
+  for (int layer = 0; layer < tiny().arch.num_layers(); ++layer) {
     const View x = inputs.layer_input(layer);
     ASSERT_TRUE(x);
     std::vector<uint16_t> given(static_cast<size_t>(x.numel()));
@@ -74,7 +69,7 @@ TEST_F(SavedTest, KeepAllAndKeepLayerInputsGiveEqualBitsOnRecompute) {
     auto session = open();
     session->set_saved(&again);
     ASSERT_TRUE(session->forward_from(builder_->batch(), ScheduleKind::kTrain, layer, given));
-    for (const Boundary b : all_boundaries(model_->arch, /*with_acc=*/false)) {
+    for (const Boundary b : all_boundaries(tiny().arch, /*with_acc=*/false)) {
       if (b.layer != layer) continue;
       ASSERT_TRUE(all.find(b)) << boundary_name(b);
       ASSERT_TRUE(again.find(b)) << boundary_name(b);

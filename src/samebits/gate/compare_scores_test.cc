@@ -1,6 +1,7 @@
 // Comparing score files: equal bits, drift and where it begins, and every reason not to compare.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -274,7 +275,7 @@ TEST(CompareScores, MaskedTokensAreLeftOutAndCounted) {
 }
 
 TEST(CompareFiles, RecogniseContentAndRefuseTheRest) {
-  const std::string dir = testing::TempDir() + "/";
+  const std::string dir = testing::TempDir() + "/" + std::to_string(getpid()) + "_";
   const auto put = [&](const std::string& name, const std::string& text) {
     std::ofstream(dir + name, std::ios::binary) << text;
     return dir + name;

@@ -1,6 +1,7 @@
 // Comparing traces: the first differing boundary by causal order, its row and its position.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "samebits/base/bits.h"
 #include "samebits/base/digest.h"
@@ -217,7 +218,8 @@ TEST(CompareTraces, CrossProfileCountsPerBoundary) {
 TEST(CompareTraces, FilesAndMemoryGiveOneVerdict) {
   TracedRun a, b;
   b.column("layers.1.out").digests[6] ^= 1;
-  const std::string pa = testing::TempDir() + "/a.sbt", pb = testing::TempDir() + "/b.sbt";
+  const std::string pa = testing::TempDir() + "/" + std::to_string(getpid()) + "_a.sbt",
+                    pb = testing::TempDir() + "/" + std::to_string(getpid()) + "_b.sbt";
   ASSERT_TRUE(write_trace_file(pa, true, a.view()));
   ASSERT_TRUE(write_trace_file(pb, true, b.view()));
   auto c = compare_files(pa, pb);

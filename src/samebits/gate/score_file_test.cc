@@ -70,7 +70,7 @@ TEST(ScoreFile, TokenDigestIsTheRowDigest) {
 }
 
 TEST(ScoreFile, WriterAndReaderAgree) {
-  const std::string path = testing::TempDir() + "/scores.jsonl";
+  const std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "_scores.jsonl";
   unlink(path.c_str());
   {
     auto writer = ScoreWriter::create(path, false, header());
@@ -93,7 +93,7 @@ TEST(ScoreFile, WriterAndReaderAgree) {
 }
 
 TEST(ScoreFile, WriterRefusesWhatIsNoScore) {
-  const std::string path = testing::TempDir() + "/refused.jsonl";
+  const std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "_refused.jsonl";
   auto writer = ScoreWriter::create(path, true, header());
   ASSERT_TRUE(writer);
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -106,7 +106,7 @@ TEST(ScoreFile, WriterRefusesWhatIsNoScore) {
 }
 
 TEST(ScoreFile, WriterKeepsExistingFiles) {
-  const std::string path = testing::TempDir() + "/kept.jsonl";
+  const std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "_kept.jsonl";
   unlink(path.c_str());
   auto first = ScoreWriter::create(path, false, header());
   ASSERT_TRUE(first && first->add(token_row("r"), std::vector<float>{-1, -1}) && first->commit());

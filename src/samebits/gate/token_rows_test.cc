@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -171,7 +172,7 @@ TEST(TokenRows, MalformedTextNamesLineAndColumn) {
 }
 
 TEST(TokenRows, ReadsFilesAndRefusesMissingOnes) {
-  const std::string path = testing::TempDir() + "/rows.jsonl";
+  const std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "_rows.jsonl";
   std::ofstream(path) << R"({"id":"r","tokens":[1,2],"prompt_len":1})" << "\r\n";
   const auto rows = read_token_rows(path, kVocab, kPositions);
   ASSERT_TRUE(rows) << rows.error().text();

@@ -49,7 +49,7 @@ struct Sample {
 };
 
 std::string bytes_of(const TraceView& view) {
-  const std::string path = testing::TempDir() + "/sample.sbt";
+  const std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "_sample.sbt";
   const auto status = write_trace_file(path, true, view);
   EXPECT_TRUE(status) << status.error().text();
   return read_text(path).value();
@@ -84,7 +84,7 @@ std::string edited(const std::string& from, const std::string& to) {
 TEST(TraceFile, RoundTripByMap) {
   Sample s;
   s.trace.columns[1].non_finite[3] = 1;
-  const std::string path = testing::TempDir() + "/round.sbt";
+  const std::string path = testing::TempDir() + "/" + std::to_string(getpid()) + "_round.sbt";
   unlink(path.c_str());
   ASSERT_TRUE(write_trace_file(path, false, s.view()));
   auto read = read_trace_file(path);
