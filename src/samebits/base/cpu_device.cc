@@ -115,7 +115,8 @@ class GuardDevice : public Device {
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return false;
     range_ = p;
-    base_ = reinterpret_cast<char*>(padded(reinterpret_cast<uintptr_t>(p), kHugePage));
+    const auto at = reinterpret_cast<uintptr_t>(p);
+    base_ = static_cast<char*>(p) + (padded(at, kHugePage) - at);
     madvise(base_, kRange, MADV_HUGEPAGE);  // a wish; small pages are only slower
     return true;
   }
