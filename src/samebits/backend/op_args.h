@@ -19,6 +19,10 @@ enum class Deviation : uint8_t {
   kEmbedScaleUnrounded,  // √hidden in fp32
   kSoftcapMissing,
   kSoftcapBf16,     // softcap computed and kept in bf16
+  kSoftcapTwice,    // softcap of the softcap
+  kSoftcapXTanh,    // x · tanh(x/cap)
+  kNormOnePlusW,    // weights of a norm are read as 1 + w
+  kRopePairing,     // rotated pairs are (i, i + pairs) instead of (i, i + D/2)
   kWindowMinusOne,  // one key fewer
   kWindowPlusOne,   // one key more
   kScalarDropped,   // layer_scalar read as 1
@@ -39,6 +43,7 @@ struct RmsNormArgs {
   View w;    // bf16 [D], or empty: weightless
   View out;  // bf16 [T, heads, D]
   float eps = 0;
+  Deviation deviation = Deviation::kNone;
 };
 
 // A weight in checkpoint layout; row ranges of a fused weight are just pointers.
@@ -76,6 +81,7 @@ struct RopeArgs {
   View table;     // f32 [blocks, 2, block size, pairs]: cos, sin of positions block by block
   View pos, seq;  // i32 [T]
   View out;       // bf16 [T, heads, D]
+  Deviation deviation = Deviation::kNone;
 };
 
 struct KvWriteArgs {

@@ -69,7 +69,8 @@ Result<View> Decoder::forward(Ctx& ctx, const Batch& batch, const HostBatch& hos
   auto as_rows = [&](const View& v) {
     return make_view(v.ptr, v.dtype, {batch.rows, 1, arch.hidden}, v.device);
   };
-  SB_DO(ops::rmsnorm(ctx, {b, {}}, {as_rows(x), weights.final_norm, as_rows(z), arch.rms_eps}));
+  SB_DO(ops::rmsnorm(ctx, {b, {}}, {as_rows(x), weights.final_norm, as_rows(z), arch.rms_eps,
+                                deviation_at(faults_, schedule, Tap::kAttnNorm, -1)}));
   SB_DO(emit_whole(ctx, b, z));
   return z;
 }
@@ -82,6 +83,8 @@ Status Decoder::head(Ctx& ctx, const Batch& batch, ScheduleKind schedule, const 
   const Boundary logit_b{Tap::kHeadLogit, -1}, cap_b{Tap::kHeadSoftcap, -1},
       lse_b{Tap::kHeadLse, -1}, logp_b{Tap::kLogp, -1};
   const Site site{logp_b, {}};
+  const bool twice = has_fault(faults_, schedule, FaultKind::kTemperatureTwice);
+  const float temperature = twice ? work.temperature * work.temperature : work.temperature;
   auto emit = [&](Boundary b, const View& v, int64_t row, int64_t begin, int64_t width) -> Status {
     if (!v || !ctx.taps || !ctx.taps->wants(b)) return {};
     return ctx.taps->emit(ctx, b, v, row, begin, width);
@@ -103,7 +106,7 @@ Status Decoder::head(Ctx& ctx, const Batch& batch, ScheduleKind schedule, const 
     args.target = rows_of(batch.target, r0, rows);
     args.suppress = work.suppress;
     args.softcap = arch.softcap;
-    args.temperature = work.temperature;
+    args.temperature = temperature;
     args.deviation = deviation_at(faults_, schedule, Tap::kHeadSoftcap, -1);
     SB_TRY(ms_all, arena.take(Dtype::kF32, {ranks, rows, plan_.shards, 2}));
     SB_TRY(c_all, arena.take(Dtype::kF32, {ranks, rows}));
@@ -163,7 +166,7 @@ Status Decoder::draw(Ctx& ctx, const Site& site, const HeadWork& work, const Hea
                      .suppress = work.suppress,
                      .row_hash = rows_of(work.row_hash, row_begin, rows),
                      .position = rows_of(work.position, row_begin, rows),
-                     .temperature = work.temperature,
+                     .temperature = head.temperature,
                      .seed = work.seed,
                      .greedy = work.greedy,
                      .best = best,

@@ -4,45 +4,6 @@
 #include <charconv>
 
 namespace sb {
-namespace {
-
-constexpr uint8_t kTrainOnly = schedule_bit(ScheduleKind::kTrain);
-constexpr uint8_t kDecodeOnly = schedule_bit(ScheduleKind::kDecode);
-constexpr uint8_t kPagedSteps = kDecodeOnly | schedule_bit(ScheduleKind::kChunked);
-
-}  // namespace
-
-const std::vector<FaultInfo>& all_faults() {
-  static const std::vector<FaultInfo> all = {
-      {FaultKind::kSoftcapMissing, "softcap-missing", "the final softcap is left out",
-       kAllSchedules, Deviation::kSoftcapMissing, Tap::kHeadSoftcap, false},
-      {FaultKind::kSoftcapBf16, "softcap-bf16", "the softcap is computed and kept in bf16",
-       kAllSchedules, Deviation::kSoftcapBf16, Tap::kHeadSoftcap, false},
-      {FaultKind::kWindowMinusOne, "window-minus-1", "sliding layers see one key fewer",
-       kAllSchedules, Deviation::kWindowMinusOne, Tap::kAttnCtx, false},
-      {FaultKind::kWindowPlusOne, "window-plus-1", "sliding layers see one key more", kAllSchedules,
-       Deviation::kWindowPlusOne, Tap::kAttnCtx, false},
-      {FaultKind::kLayerScalarDropped, "layer-scalar-dropped", "layer_scalar is read as 1",
-       kAllSchedules, Deviation::kScalarDropped, Tap::kLayerOut, true},
-      {FaultKind::kEmbedScaleUnrounded, "embed-scale-unrounded",
-       "the embedding scale is the fp32 square root, not its bf16 value", kAllSchedules,
-       Deviation::kEmbedScaleUnrounded, Tap::kEmbed, false},
-      {FaultKind::kGemmLeafOrder, "gemm-leaf-order",
-       "the down GEMM runs one chain over K instead of a tree of 8 leaves", kAllSchedules,
-       Deviation::kLeafOrder, Tap::kMlpDownAcc, true},
-      {FaultKind::kSwappedPage, "swapped-page", "two pages of a block table are exchanged",
-       kPagedSteps, Deviation::kNone, Tap::kAttnCtx, false},
-      {FaultKind::kStaleSlot, "stale-slot", "one decoded token's key and value are not written",
-       kDecodeOnly, Deviation::kNone, Tap::kAttnCtx, false},
-      {FaultKind::kKeyLeak, "key-leak", "a packed row reads a key of the row before it", kTrainOnly,
-       Deviation::kKeyLeak, Tap::kAttnCtx, false},
-      {FaultKind::kDroppedLastBlock, "dropped-last-block",
-       "a decode step of one row skips its last block of keys", kDecodeOnly,
-       Deviation::kDropLastBlock, Tap::kAttnCtx, false},
-  };
-  return all;
-}
-
 const FaultInfo& fault_info(FaultKind kind) { return all_faults()[static_cast<size_t>(kind)]; }
 
 Result<Fault> parse_fault(const std::string& text, int num_layers) {
@@ -75,9 +36,17 @@ Result<Fault> parse_fault(const std::string& text, int num_layers) {
   return refuse(Code::kUsage, "inject " + text, "there is no fault of this name", known);
 }
 
-Boundary fault_boundary(const Fault& fault) {
+Boundary fault_boundary(const Fault& fault, const Architecture& arch) {
   const FaultInfo& info = fault_info(fault.kind);
-  return {info.tap, is_layer_tap(info.tap) ? std::max(0, fault.layer) : -1};
+  if (!is_layer_tap(info.tap)) return {info.tap, -1};
+  if (fault.layer >= 0) return {info.tap, fault.layer};
+  for (int i = 0; i < arch.num_layers(); ++i) {
+    const bool sliding = arch.layers[i] == LayerType::kSliding;
+    if (info.layers == FaultLayers::kSliding && !sliding) continue;
+    if (info.layers == FaultLayers::kGlobal && sliding) continue;
+    return {info.tap, i};
+  }
+  return {info.tap, 0};
 }
 
 Deviation deviation_at(const std::vector<Fault>& faults, ScheduleKind schedule, Tap tap,
@@ -91,11 +60,35 @@ Deviation deviation_at(const std::vector<Fault>& faults, ScheduleKind schedule, 
   return Deviation::kNone;
 }
 
-bool has_fault(const std::vector<Fault>& faults, ScheduleKind schedule, FaultKind kind) {
+bool has_fault(const std::vector<Fault>& faults, ScheduleKind schedule, FaultKind kind,
+               int layer) {
   for (const auto& fault : faults) {
-    if (fault.kind == kind && (fault_info(kind).schedules & schedule_bit(schedule))) return true;
+    if (fault.kind != kind || !(fault_info(kind).schedules & schedule_bit(schedule))) continue;
+    if (!fault_info(kind).layered || layer < 0 || fault.layer < 0 || fault.layer == layer) {
+      return true;
+    }
   }
   return false;
+}
+
+RopeSpecs faulty_rope_specs(const Architecture& arch, const std::vector<Fault>& faults) {
+  RopeSpecs specs = rope_specs(arch);
+  for (const auto& fault : faults) {
+    if (fault.kind != FaultKind::kRopeSwap) continue;
+    // Theta and the rotated part of the head go to the other layer type; head sizes stay.
+    const RopeSpecs own = specs;
+    for (int t = 0; t < 2; ++t) {
+      const RopeSpec& other = own[1 - t];
+      specs[t].theta = other.theta;
+      specs[t].pairs = static_cast<int>(int64_t{own[t].exponent_dim} * other.pairs /
+                                        other.exponent_dim);
+    }
+  }
+  for (const auto& fault : faults) {
+    if (fault.kind != FaultKind::kPRopeExponent) continue;
+    for (RopeSpec& s : specs) s.exponent_dim = 2 * s.pairs;
+  }
+  return specs;
 }
 
 }  // namespace sb

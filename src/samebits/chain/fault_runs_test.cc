@@ -26,6 +26,7 @@ std::vector<Sequence> rows() { return {row("a", 70, 5, 21), row("b", 50, 40, 22)
 RunResult run(const std::vector<Sequence>& of, const std::string& schedule, bool trace,
               const std::string& fault = "") {
   RunOptions options = run_of(schedule, trace);
+  options.session.temperature = 0.7f;  // at 1 a second division changes nothing
   if (!fault.empty()) {
     options.session.faults.push_back(*parse_fault(fault, tiny().arch.num_layers()));
   }
@@ -104,7 +105,18 @@ INSTANTIATE_TEST_SUITE_P(
              {"decode"},
              0,
              64,
-             true}),
+             true},
+        Case{"RopeSwap", "rope-swap", "layers.0.attn.q_rope", kAll, 0, 1},
+        Case{"PRopeExponent", "p-rope-exponent", "layers.5.attn.q_rope", kAll, 0, 1},
+        Case{"PRopePairing", "p-rope-pairing", "layers.5.attn.q_rope", kAll, 0, 1},
+        Case{"VAfterKNorm", "v-after-k-norm", "layers.5.attn.v_norm", kAll},
+        Case{"NormOnePlusW", "norm-one-plus-w", "layers.0.attn.norm", kAll},
+        Case{"SoftcapTwice", "softcap-twice", "head.softcap", kAll, 0, 4},
+        Case{"SoftcapXTanh", "softcap-x-tanh", "head.softcap", kAll, 0, 4},
+        Case{"TemperatureTwice", "temperature-twice", "head.lse", kAll, 0, 4},
+        Case{"RowShift", "row-shift", "logp", kAll, 0, 4},
+        Case{"GateUpSwapped", "gate-up-swapped", "layers.0.mlp.gelu", kAll},
+        Case{"GateUpSwappedInOneLayer", "gate-up-swapped:layer=4", "layers.4.mlp.gelu", kAll}),
     [](const auto& test) { return test.param.name; });
 
 TEST(Fault, AKeyLeaksOnlyFromARowBefore) {
@@ -120,6 +132,38 @@ TEST(Fault, ALastBlockIsDroppedOnlyWhereOneRowDecodes) {
   const std::vector<Sequence> pair{row("a", 70, 5, 21), row("b", 70, 5, 22)};
   expect_same(run(pair, "decode", false, "dropped-last-block").logprobs,
               run(pair, "train", false).logprobs, "two rows");
+}
+
+TEST(Fault, ALogProbabilityIsReportedForTheRowBefore) {
+  for (const char* schedule : {"train", "decode"}) {
+    const Logprobs right = run(rows(), schedule, false).logprobs;
+    const Logprobs shifted = run(rows(), schedule, false, "row-shift").logprobs;
+    Logprobs want = right;
+    for (auto& row : want) {
+      row.erase(row.begin());
+      row.push_back(row.back());
+    }
+    expect_same(shifted, want, schedule);
+  }
+}
+
+TEST(Fault, ATemperatureAppliedTwiceIsItsSquare) {
+  const Logprobs twice = run(rows(), "train", false, "temperature-twice").logprobs;
+  RunOptions squared = run_of("train");
+  squared.session.temperature = 0.7f * 0.7f;
+  expect_same(twice, score(rows(), squared).logprobs, "0.49");
+  RunOptions one = run_of("train");
+  const Logprobs want = score(rows(), one).logprobs;
+  one.session.faults = {{FaultKind::kTemperatureTwice}};
+  expect_same(score(rows(), one).logprobs, want, "1 · 1");
+}
+
+// The last tokens decode one by one whatever the prompt is; the first of them is not written.
+TEST(Fault, AStaleSlotLiesInTheDecodedTail) {
+  const std::vector<Sequence> one{rows()[0]};
+  const RunResult clean = run(one, "decode:8", true);
+  const auto found = first_difference(*run(one, "decode:8", true, "stale-slot").trace, *clean.trace);
+  EXPECT_EQ(found, (Difference{"layers.0.attn.ctx", 0, 62}));
 }
 
 // What a rollout with a fault in its cache drew is not what training scores, from the second drawn

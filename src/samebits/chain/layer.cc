@@ -58,7 +58,8 @@ Status norm(LayerRun& r, Tap tap, const View& x, const View& w, View& out) {
   out = y;
   SB_DO(ops::rmsnorm(
       r.ctx, r.site(tap),
-      {as_heads(x, 1, r.arch.hidden), w, as_heads(out, 1, r.arch.hidden), r.arch.rms_eps}));
+      {as_heads(x, 1, r.arch.hidden), w, as_heads(out, 1, r.arch.hidden), r.arch.rms_eps,
+       r.deviation(Tap::kAttnNorm)}));
   return emit(r, tap, out);
 }
 
@@ -67,7 +68,8 @@ Status head_norm(LayerRun& r, Tap tap, const View& x, const View& w, int heads, 
   SB_TRY(y, take(r, heads * d));
   out = y;
   return ops::rmsnorm(r.ctx, r.site(tap),
-                      {as_heads(x, heads, d), w, as_heads(out, heads, d), r.arch.rms_eps});
+                      {as_heads(x, heads, d), w, as_heads(out, heads, d), r.arch.rms_eps,
+                       r.deviation(Tap::kAttnNorm)});
 }
 
 // One GEMM on up to three weights, with its .acc boundaries.
@@ -150,7 +152,8 @@ Status k_norm(LayerRun& r) {
   return emit_kv(r, Tap::kAttnKNorm, r.k_norm);
 }
 Status v_norm(LayerRun& r) {  // of the raw projection, weightless
-  SB_DO(head_norm(r, Tap::kAttnVNorm, r.v, {}, r.kv_heads(), r.v_norm));
+  const bool from_normed = r.type == LayerType::kGlobal && r.has(FaultKind::kVAfterKNorm);
+  SB_DO(head_norm(r, Tap::kAttnVNorm, from_normed ? r.k_norm : r.v, {}, r.kv_heads(), r.v_norm));
   return emit_kv(r, Tap::kAttnVNorm, r.v_norm);
 }
 
@@ -160,7 +163,8 @@ Status rope(LayerRun& r, Tap tap, const View& x, int heads, View& out) {
   out = y;
   return ops::rope(
       r.ctx, r.site(tap),
-      {as_heads(x, heads, d), r.rope, r.batch.pos, r.batch.seq, as_heads(out, heads, d)});
+      {as_heads(x, heads, d), r.rope, r.batch.pos, r.batch.seq, as_heads(out, heads, d),
+       r.deviation(Tap::kAttnQRope)});
 }
 Status q_rope(LayerRun& r) {
   SB_DO(rope(r, Tap::kAttnQRope, r.q_norm, r.heads(), r.q_rope));
@@ -255,7 +259,9 @@ Status gelu_mul(LayerRun& r) {
     gelu = tapped;
   }
   r.act = out;
-  SB_DO(ops::gelu_mul(r.ctx, r.site(Tap::kMlpAct), {r.gate, r.up, gelu, out}));
+  const bool swapped = r.has(FaultKind::kGateUpSwapped);
+  SB_DO(ops::gelu_mul(r.ctx, r.site(Tap::kMlpAct),
+                      {swapped ? r.up : r.gate, swapped ? r.gate : r.up, gelu, out}));
   if (gelu) SB_DO(emit_inter(r, Tap::kMlpGelu, gelu));
   return emit_inter(r, Tap::kMlpAct, out);
 }

@@ -34,7 +34,9 @@ struct LayerRun {
   int heads() const { return plan.heads; }
   int kv_heads() const { return plan.kv(type).heads; }
   Site site(Tap tap) const { return {{tap, layer}, type}; }
+  // What the operator at `tap` is told. All norms are told the same, and so are q and k of RoPE.
   Deviation deviation(Tap tap) const { return deviation_at(faults, schedule, tap, layer); }
+  bool has(FaultKind kind) const { return has_fault(faults, schedule, kind, layer); }
 };
 
 using LayerStep = Status (*)(LayerRun&);

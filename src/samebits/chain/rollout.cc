@@ -5,6 +5,7 @@
 
 #include "samebits/base/digest.h"
 #include "samebits/chain/score.h"
+#include "samebits/chain/plant.h"
 #include "samebits/chain/step_builder.h"
 
 namespace sb {
@@ -107,6 +108,7 @@ Result<RolloutResult> rollout(const Model& model, Device& device, ThreadPool& po
     active = std::move(still);
     if (options.progress) options.progress(std::min(drawn, total), total);
   }
+  plant_row_shift(result.logprobs, nullptr, options.session.faults);
   result.arena_bytes = session->arena_high_water();
   result.records = session->records().lines();
   return result;

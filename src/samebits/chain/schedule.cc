@@ -65,6 +65,12 @@ Result<Schedule> parse_schedule(const std::string& text) {
                 "train, prefill, chunked:N, chunked:N,M,…, decode or decode:TAIL");
 }
 
+int64_t first_decoded(const Schedule& schedule, const Sequence& sequence, int64_t start) {
+  const int64_t prompt = schedule.tail ? std::max<int64_t>(1, sequence.size() - schedule.tail)
+                                       : sequence.prompt_len;
+  return std::max(prompt, start);
+}
+
 std::vector<int64_t> step_sizes(const Schedule& schedule, const Sequence& sequence, int64_t start) {
   std::vector<int64_t> sizes;
   int64_t at = start;
@@ -81,9 +87,7 @@ std::vector<int64_t> step_sizes(const Schedule& schedule, const Sequence& sequen
       for (size_t i = 0; at < end; ++i) step(schedule.cuts[i % schedule.cuts.size()]);
       break;
     case ScheduleKind::kDecode: {
-      const int64_t prompt =
-          schedule.tail ? std::max<int64_t>(1, end - schedule.tail) : sequence.prompt_len;
-      step(prompt - at);
+      step(first_decoded(schedule, sequence, start) - at);
       while (at < end) step(1);
       break;
     }

@@ -23,5 +23,7 @@ Result<Schedule> parse_schedule(const std::string& text);
 
 // Token counts of the steps that take one sequence from `start` to its end (paged schedules).
 std::vector<int64_t> step_sizes(const Schedule& schedule, const Sequence& sequence, int64_t start);
+// Decode: position of the first token that is taken by itself, behind the prompt or at the tail.
+int64_t first_decoded(const Schedule& schedule, const Sequence& sequence, int64_t start);
 
 }  // namespace sb

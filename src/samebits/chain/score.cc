@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "samebits/base/bits.h"
+#include "samebits/chain/plant.h"
 #include "samebits/chain/step_builder.h"
 
 namespace sb {
@@ -49,6 +50,7 @@ struct Live {
   size_t seq;
   KvCache::Handle handle;
   std::vector<int64_t> sizes;
+  int64_t first_decoded = 0;  // position of the first token that decode takes by itself
   size_t next = 0;
   int64_t at = 0;
 };
@@ -71,7 +73,7 @@ Status run_paged_step(Runner& r, std::vector<Live>& live) {
     builder.add(l.seq, l.at, n, r.options.padding_rows);
     builder.describe(cache, l.handle, n);
     plant_cache_faults(builder.batch(), r.options.session.faults, kind, cache.options().page_size,
-                       l.at, n, r.sequences[l.seq].prompt_len);
+                       l.at, n, l.first_decoded);
   }
   builder.set_pad_fill(r.options.pad_fill);
   SB_DO(r.run(builder, kind));
@@ -128,12 +130,13 @@ Status run_paged(Runner& r) {
            step >= static_cast<int64_t>(joined) * r.options.join_every) {
       const Sequence& seq = r.sequences[joined];
       SB_TRY(handle, cache.open(seq.id));
-      Live l{joined, handle, {}, 0, 0};
+      Live l{joined, handle, {}, 0, 0, 0};
       if (r.options.prefix && seq.size() > r.options.prefix) {
         SB_DO(cache.adopt(handle, prefix_key(seq, r.options.prefix), r.options.prefix));
         l.at = r.options.prefix;
       }
       l.sizes = step_sizes(r.options.schedule, seq, l.at);
+      l.first_decoded = first_decoded(r.options.schedule, seq, l.at);
       live.push_back(std::move(l));
       ++joined;
     }
@@ -198,6 +201,7 @@ Result<RunResult> score_rows(const Model& model, Device& device, ThreadPool& poo
   result.records = session->records().lines();
   result.arena_bytes = session->arena_high_water();
   if (taps) result.trace = taps->take();
+  plant_row_shift(result.logprobs, result.trace ? &*result.trace : nullptr, options.session.faults);
   return result;
 }
 

@@ -43,31 +43,4 @@ void StepBuilder::describe(const KvCache& cache, KvCache::Handle h, int64_t coun
   for (auto& slots : batch_.slot) slots.resize(static_cast<size_t>(batch_.rows()), -1);
 }
 
-void plant_cache_faults(HostBatch& batch, const std::vector<Fault>& faults, ScheduleKind schedule,
-                        const std::array<int, 2>& page_size, int64_t begin, int64_t count,
-                        int64_t prompt_len) {
-  for (int g = 0; g < 2; ++g) {
-    const int columns = batch.table_columns[g];
-    int32_t* row = batch.table[g].data() + batch.table[g].size() - columns;
-    // Exchanges the two newest pages that earlier steps have filled; inside a window they still
-    // are.
-    const int64_t full = begin / page_size[g];
-    if (has_fault(faults, schedule, FaultKind::kSwappedPage) && full >= 2 &&
-        row[full - 2] != kPoisonPage) {
-      std::swap(row[full - 2], row[full - 1]);
-    }
-    // The first decoded token of a row is not written.
-    if (has_fault(faults, schedule, FaultKind::kStaleSlot) && count == 1 && begin == prompt_len) {
-      batch.slot[g].back() = -1;
-    }
-  }
-}
-
-// What a planted fault needs of the cache: stale entries are finite (an earlier request's), and a
-// window that is one key too wide reads pages that would have been given back.
-void adapt_cache(KvCacheOptions& cache, const std::vector<Fault>& faults, ScheduleKind schedule) {
-  if (has_fault(faults, schedule, FaultKind::kStaleSlot)) cache.fill = 0x3c;
-  if (has_fault(faults, schedule, FaultKind::kWindowPlusOne)) cache.free_window = false;
-}
-
 }  // namespace sb

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "samebits/chain/batch.h"
-#include "samebits/chain/fault.h"
 #include "samebits/chain/kv_cache.h"
 #include "samebits/chain/sequence.h"
 #include "samebits/chain/trace.h"
@@ -38,14 +37,5 @@ class StepBuilder {
   std::vector<TraceRow> rows_, head_;
   int64_t live_ = 0;
 };
-
-// Faults that live in the cache rather than in an operator, applied to the sequence added last:
-// a swapped page in its table, or a slot that is not written.
-void plant_cache_faults(HostBatch& batch, const std::vector<Fault>& faults, ScheduleKind schedule,
-                        const std::array<int, 2>& page_size, int64_t begin, int64_t count,
-                        int64_t prompt_len);
-
-// Cache options under which the faults show as wrong numbers and not as a crash.
-void adapt_cache(KvCacheOptions& cache, const std::vector<Fault>& faults, ScheduleKind schedule);
 
 }  // namespace sb

@@ -39,7 +39,7 @@ void say_warnings(const Engine& engine) {
   for (const auto& w : engine.model->warnings) print_error("samebits: note: " + w + "\n");
   for (const auto& f : engine.faults) {
     print_error(std::string("samebits: planted fault: ") + fault_info(f.kind).name + ", first at " +
-                boundary_name(fault_boundary(f)) + "\n");
+                boundary_name(fault_boundary(f, engine.model->arch)) + "\n");
   }
 }
 

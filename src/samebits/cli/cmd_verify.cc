@@ -44,7 +44,7 @@ Result<Code> run(const Args& args, const GlobalOptions& options) {
   }
   for (const auto& f : engine.faults) {
     print_error(std::string("samebits: planted fault: ") + fault_info(f.kind).name + ", first at " +
-                boundary_name(fault_boundary(f)) + "\n");
+                boundary_name(fault_boundary(f, engine.model->arch)) + "\n");
   }
   std::unique_ptr<Progress> progress;
   verify_options.progress = [&](const std::string&, int64_t done, int64_t total) {

@@ -135,7 +135,7 @@ TEST(VerifyFaults, OneSharedByAllRanksIsFoundToo) {
     const auto report = verify(engine, {.rows = few_rows(), .suite = "hybrid-attention"});
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->code, Code::kDrift) << fault;
-    EXPECT_EQ(report->scenarios[0].boundary, boundary_name(fault_boundary(engine.faults[0])));
+    EXPECT_EQ(report->scenarios[0].boundary, boundary_name(fault_boundary(engine.faults[0], engine.model->arch)));
   }
 }
 

@@ -5,11 +5,20 @@
 
 namespace sb {
 
-RopeTable::RopeTable(const Architecture& arch)
-    : num_blocks_(ceil_div(arch.max_position, kRopeBlock)) {
+RopeSpecs rope_specs(const Architecture& arch) {
+  RopeSpecs specs;
   for (LayerType t : {LayerType::kSliding, LayerType::kGlobal}) {
     const AttentionSpec& a = arch.attention(t);
-    auto freq = rope_inv_freq(a.rope_theta, a.head_dim, a.rotary_pairs);
+    specs[static_cast<int>(t)] = {a.rope_theta, a.head_dim, a.rotary_pairs};
+  }
+  return specs;
+}
+
+RopeTable::RopeTable(const RopeSpecs& specs, int64_t max_position)
+    : num_blocks_(ceil_div(max_position, kRopeBlock)) {
+  for (LayerType t : {LayerType::kSliding, LayerType::kGlobal}) {
+    const RopeSpec& s = specs[static_cast<int>(t)];
+    auto freq = rope_inv_freq(s.theta, s.exponent_dim, s.pairs);
     SB_ASSERT(freq, "a rotary table of an architecture that was not checked");
     PerType& p = t == LayerType::kSliding ? sliding_ : global_;
     p.inv_freq = std::move(*freq);

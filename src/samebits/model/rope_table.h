@@ -3,6 +3,7 @@
 // context of 262144; a block has a digest, and the fingerprint holds some of them.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,6 +21,15 @@ Result<std::vector<float>> rope_inv_freq(double theta, int head_dim, int pairs);
 
 inline constexpr int64_t kRopeBlock = 1024;  // positions
 
+// What a layer type's table is made of: theta^(−2i/exponent_dim), i < pairs.
+struct RopeSpec {
+  double theta = 0;
+  int exponent_dim = 0;  // the whole head, also where only some pairs rotate
+  int pairs = 0;
+};
+using RopeSpecs = std::array<RopeSpec, 2>;  // by LayerType
+RopeSpecs rope_specs(const Architecture& arch);
+
 struct RopeBlock {
   int64_t first = 0;  // position of row 0; a multiple of kRopeBlock
   int pairs = 0;
@@ -31,7 +41,9 @@ struct RopeBlock {
 
 class RopeTable {
  public:
-  explicit RopeTable(const Architecture& arch);  // of an architecture that parse_config accepted
+  explicit RopeTable(const Architecture& arch)  // that parse_config accepted
+      : RopeTable(rope_specs(arch), arch.max_position) {}
+  RopeTable(const RopeSpecs& specs, int64_t max_position);
   const std::vector<float>& inv_freq(LayerType t) const { return of(t).inv_freq; }
   int64_t num_blocks() const { return num_blocks_; }
   // Block of positions [1024·index, 1024·(index+1)), built now if it was not. Any thread may ask; a

@@ -49,6 +49,8 @@ float cap_logit(float z, float cap, Deviation deviation) {
     case Deviation::kSoftcapMissing: return z;
     case Deviation::kSoftcapBf16:
       return rounded(cap * rounded(arith::tanh(rounded(rounded(z) / cap))));
+    case Deviation::kSoftcapTwice: return arith::softcap(arith::softcap(z, cap), cap);
+    case Deviation::kSoftcapXTanh: return z * arith::tanh(z / cap);
     default: return arith::softcap(z, cap);
   }
 }

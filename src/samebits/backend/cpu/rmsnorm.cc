@@ -35,13 +35,17 @@ Status rmsnorm(const Exec& exec, const RmsNormArgs& a) {
   const bf16* x = a.x.as<bf16>();
   const bf16* w = a.w ? a.w.as<bf16>() : nullptr;
   bf16* out = a.out.as<bf16>();
+  const bool one_plus_w = a.deviation == Deviation::kNormOnePlusW;
   return for_rows(exec, rows, static_cast<double>(heads * width), [&](int64_t t) {
     for (int64_t h = 0; h < heads; ++h) {
       const bf16* row = x + t * a.x.stride[0] + h * a.x.stride[1];
       bf16* y = out + t * a.out.stride[0] + h * a.out.stride[1];
       const float r = inverse_rms<C>(row, width, a.eps);
       if (w) {
-        for (int64_t i = 0; i < width; ++i) y[i] = round_bf16((widen(row[i]) * r) * widen(w[i]));
+        for (int64_t i = 0; i < width; ++i) {
+          const float gain = one_plus_w ? 1.0f + widen(w[i]) : widen(w[i]);
+          y[i] = round_bf16((widen(row[i]) * r) * gain);
+        }
       } else {
         for (int64_t i = 0; i < width; ++i) y[i] = round_bf16(widen(row[i]) * r);
       }

@@ -1,5 +1,6 @@
 // Oracle of rotary embedding: rotate-half over the whole head, pairs (i, i + D/2). Pairs beyond the
-// table's (p-RoPE) are copied bit for bit, so −0 stays −0.
+// table's (p-RoPE) are copied bit for bit, so −0 stays −0. The planted fault kRopePairing pairs
+// (i, i + pairs) inside the rotated prefix.
 #include <algorithm>
 
 #include "samebits/backend/implementation.h"
@@ -11,7 +12,8 @@ namespace {
 template <RopeRule C>
 Status rope(const Exec& exec, const RopeArgs& a) {
   const int64_t rows = a.x.shape[0], heads = a.x.shape[1], width = a.x.shape[2];
-  const int64_t half = width / 2, block = a.table.shape[2], pairs = a.table.shape[3];
+  const int64_t block = a.table.shape[2], pairs = a.table.shape[3];
+  const int64_t half = a.deviation == Deviation::kRopePairing ? pairs : width / 2;
   const int32_t* pos = a.pos.as<int32_t>();
   const int32_t* seq = a.seq.as<int32_t>();
   return for_rows(exec, rows, static_cast<double>(heads * width), [&](int64_t t) {
