@@ -69,8 +69,9 @@ Result<View> Decoder::forward(Ctx& ctx, const Batch& batch, const HostBatch& hos
   auto as_rows = [&](const View& v) {
     return make_view(v.ptr, v.dtype, {batch.rows, 1, arch.hidden}, v.device);
   };
-  SB_DO(ops::rmsnorm(ctx, {b, {}}, {as_rows(x), weights.final_norm, as_rows(z), arch.rms_eps,
-                                deviation_at(faults_, schedule, Tap::kAttnNorm, -1)}));
+  SB_DO(ops::rmsnorm(ctx, {b, {}},
+                     {as_rows(x), weights.final_norm, as_rows(z), arch.rms_eps,
+                      deviation_at(faults_, schedule, Tap::kAttnNorm, -1)}));
   SB_DO(emit_whole(ctx, b, z));
   return z;
 }

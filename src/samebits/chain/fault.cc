@@ -60,8 +60,7 @@ Deviation deviation_at(const std::vector<Fault>& faults, ScheduleKind schedule, 
   return Deviation::kNone;
 }
 
-bool has_fault(const std::vector<Fault>& faults, ScheduleKind schedule, FaultKind kind,
-               int layer) {
+bool has_fault(const std::vector<Fault>& faults, ScheduleKind schedule, FaultKind kind, int layer) {
   for (const auto& fault : faults) {
     if (fault.kind != kind || !(fault_info(kind).schedules & schedule_bit(schedule))) continue;
     if (!fault_info(kind).layered || layer < 0 || fault.layer < 0 || fault.layer == layer) {
@@ -80,8 +79,8 @@ RopeSpecs faulty_rope_specs(const Architecture& arch, const std::vector<Fault>& 
     for (int t = 0; t < 2; ++t) {
       const RopeSpec& other = own[1 - t];
       specs[t].theta = other.theta;
-      specs[t].pairs = static_cast<int>(int64_t{own[t].exponent_dim} * other.pairs /
-                                        other.exponent_dim);
+      specs[t].pairs =
+          static_cast<int>(int64_t{own[t].exponent_dim} * other.pairs / other.exponent_dim);
     }
   }
   for (const auto& fault : faults) {

@@ -48,15 +48,15 @@ enum class FaultLayers : uint8_t { kOutside, kAll, kSliding, kGlobal };
 
 struct FaultInfo {
   FaultKind kind;
-  const char* name;       // as given to --inject
-  const char* summary;    // one line a person reads
-  const char* stands_for; // the bug, as it is met in engines and trainers
-  uint8_t schedules;      // schedules it can act in
-  Deviation deviation;    // kNone where no operator deviates: the fault is in what operators get
-  Tap tap;                // first boundary that differs, in the first layer it acts in
+  const char* name;        // as given to --inject
+  const char* summary;     // one line a person reads
+  const char* stands_for;  // the bug, as it is met in engines and trainers
+  uint8_t schedules;       // schedules it can act in
+  Deviation deviation;     // kNone where no operator deviates: the fault is in what operators get
+  Tap tap;                 // first boundary that differs, in the first layer it acts in
   FaultLayers layers;
-  bool layered;           // acts in all of these layers, or in the one chosen by ":layer=k"
-  const char* position;   // where that boundary first differs, in words
+  bool layered;          // acts in all of these layers, or in the one chosen by ":layer=k"
+  const char* position;  // where that boundary first differs, in words
 };
 const std::vector<FaultInfo>& all_faults();
 const FaultInfo& fault_info(FaultKind kind);

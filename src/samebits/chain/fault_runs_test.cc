@@ -99,13 +99,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"SwappedPage", "swapped-page", "layers.0.attn.ctx", {"chunked:7", "decode"}, 0, 32},
         Case{"StaleSlot", "stale-slot", "layers.0.attn.ctx", {"decode"}, 0, 5},
         Case{"KeyLeak", "key-leak", "layers.0.attn.ctx", {"train"}, 1, 0},
-        Case{"DroppedLastBlock",
-             "dropped-last-block",
-             "layers.0.attn.ctx",
-             {"decode"},
-             0,
-             64,
-             true},
+        Case{
+            "DroppedLastBlock", "dropped-last-block", "layers.0.attn.ctx", {"decode"}, 0, 64, true},
         Case{"RopeSwap", "rope-swap", "layers.0.attn.q_rope", kAll, 0, 1},
         Case{"PRopeExponent", "p-rope-exponent", "layers.5.attn.q_rope", kAll, 0, 1},
         Case{"PRopePairing", "p-rope-pairing", "layers.5.attn.q_rope", kAll, 0, 1},
@@ -162,7 +157,8 @@ TEST(Fault, ATemperatureAppliedTwiceIsItsSquare) {
 TEST(Fault, AStaleSlotLiesInTheDecodedTail) {
   const std::vector<Sequence> one{rows()[0]};
   const RunResult clean = run(one, "decode:8", true);
-  const auto found = first_difference(*run(one, "decode:8", true, "stale-slot").trace, *clean.trace);
+  const auto found =
+      first_difference(*run(one, "decode:8", true, "stale-slot").trace, *clean.trace);
   EXPECT_EQ(found, (Difference{"layers.0.attn.ctx", 0, 62}));
 }
 

@@ -149,8 +149,8 @@ TEST(Fault, RotaryParametersDeviateAsDescribed) {
   expect(counted[1], 1e6, 128, 64);
   // As published for a head of 512: 0.42170, 0.17783, 0.033376 against 0.031623, 0.001, 1.24e-6.
   const RopeTable right(clean, arch.max_position), wrong(counted, arch.max_position);
-  const float want[][3] = {{16, 0.42170f, 0.031623f}, {32, 0.17783f, 0.001f},
-                           {63, 0.033376f, 1.24e-6f}};
+  const float want[][3] = {
+      {16, 0.42170f, 0.031623f}, {32, 0.17783f, 0.001f}, {63, 0.033376f, 1.24e-6f}};
   for (const auto& [i, head, rotated] : want) {
     const auto at = static_cast<size_t>(i);
     EXPECT_NEAR(right.inv_freq(LayerType::kGlobal)[at] / head, 1, 1e-4);

@@ -56,10 +56,9 @@ WeightView weight_columns(const View& w, int64_t begin, int64_t k) {
 Status norm(LayerRun& r, Tap tap, const View& x, const View& w, View& out) {
   SB_TRY(y, take(r, r.arch.hidden));
   out = y;
-  SB_DO(ops::rmsnorm(
-      r.ctx, r.site(tap),
-      {as_heads(x, 1, r.arch.hidden), w, as_heads(out, 1, r.arch.hidden), r.arch.rms_eps,
-       r.deviation(Tap::kAttnNorm)}));
+  SB_DO(ops::rmsnorm(r.ctx, r.site(tap),
+                     {as_heads(x, 1, r.arch.hidden), w, as_heads(out, 1, r.arch.hidden),
+                      r.arch.rms_eps, r.deviation(Tap::kAttnNorm)}));
   return emit(r, tap, out);
 }
 
@@ -161,10 +160,9 @@ Status rope(LayerRun& r, Tap tap, const View& x, int heads, View& out) {
   const int64_t d = r.spec().head_dim;
   SB_TRY(y, take(r, heads * d));
   out = y;
-  return ops::rope(
-      r.ctx, r.site(tap),
-      {as_heads(x, heads, d), r.rope, r.batch.pos, r.batch.seq, as_heads(out, heads, d),
-       r.deviation(Tap::kAttnQRope)});
+  return ops::rope(r.ctx, r.site(tap),
+                   {as_heads(x, heads, d), r.rope, r.batch.pos, r.batch.seq,
+                    as_heads(out, heads, d), r.deviation(Tap::kAttnQRope)});
 }
 Status q_rope(LayerRun& r) {
   SB_DO(rope(r, Tap::kAttnQRope, r.q_norm, r.heads(), r.q_rope));

@@ -33,9 +33,8 @@ void adapt_cache(KvCacheOptions& cache, const std::vector<Fault>& faults, Schedu
 }
 
 void plant_row_shift(Logprobs& logprobs, Trace* trace, const std::vector<Fault>& faults) {
-  const bool planted = std::any_of(faults.begin(), faults.end(), [](const Fault& f) {
-    return f.kind == FaultKind::kRowShift;
-  });
+  const bool planted = std::any_of(faults.begin(), faults.end(),
+                                   [](const Fault& f) { return f.kind == FaultKind::kRowShift; });
   if (!planted) return;
   for (auto& row : logprobs) {
     if (!row.empty()) std::copy(row.begin() + 1, row.end(), row.begin());

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "samebits/base/digest.h"
-#include "samebits/chain/score.h"
 #include "samebits/chain/plant.h"
+#include "samebits/chain/score.h"
 #include "samebits/chain/step_builder.h"
 
 namespace sb {

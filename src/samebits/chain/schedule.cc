@@ -66,8 +66,8 @@ Result<Schedule> parse_schedule(const std::string& text) {
 }
 
 int64_t first_decoded(const Schedule& schedule, const Sequence& sequence, int64_t start) {
-  const int64_t prompt = schedule.tail ? std::max<int64_t>(1, sequence.size() - schedule.tail)
-                                       : sequence.prompt_len;
+  const int64_t prompt =
+      schedule.tail ? std::max<int64_t>(1, sequence.size() - schedule.tail) : sequence.prompt_len;
   return std::max(prompt, start);
 }
 

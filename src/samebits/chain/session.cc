@@ -29,7 +29,11 @@ Status check_slots(const HostBatch& batch, const KvCacheOptions& cache) {
 Isa SessionOptions::arith_best_isa() { return arith::best_isa(); }
 
 Session::Session(const Model& model, Device& device, const SessionOptions& options)
-    : model_(model), options_(options), arena_(device), rope_(device, model.arch, options.faults), batch_(device) {}
+    : model_(model),
+      options_(options),
+      arena_(device),
+      rope_(device, model.arch, options.faults),
+      batch_(device) {}
 
 Result<std::unique_ptr<Session>> Session::create(const Model& model, Device& device,
                                                  ThreadPool& pool, Parallel& parallel,

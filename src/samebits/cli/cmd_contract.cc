@@ -4,9 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "samebits/chain/fault.h"
+#include "samebits/chain/fault_reach.h"
 #include "samebits/contract/contract.h"
 #include "samebits/gate/report_text.h"
+#include "samebits/model/presets.h"
 
 namespace sb {
 namespace {
@@ -51,34 +52,28 @@ Status show_contract(const std::string& id, const GlobalOptions& options) {
   return {};
 }
 
-std::string schedule_names(uint8_t bits) {
-  if (bits == kAllSchedules) return "all";
-  std::string names;
-  const std::pair<ScheduleKind, const char*> all[] = {{ScheduleKind::kTrain, "train"},
-                                                      {ScheduleKind::kPrefill, "prefill"},
-                                                      {ScheduleKind::kChunked, "chunked"},
-                                                      {ScheduleKind::kDecode, "decode"}};
-  for (const auto& [kind, name] : all) {
-    if (bits & schedule_bit(kind)) names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  return names;
-}
-
-void list_faults(const GlobalOptions& options) {
-  TextTable table({"fault", "what goes wrong", "schedules", "first boundary"});
+// Boundaries are those of the real model's layers: the first global one is layers.5.
+Status list_faults(const GlobalOptions& options) {
+  SB_TRY(arch, preset_architecture("gemma4-31b"));
+  TextTable table({"fault", "what goes wrong", "schedules", "first boundary", "position"});
+  std::string bugs = "\nWhere such bugs come from:\n";
   auto j = nlohmann::ordered_json::array();
   for (const auto& info : all_faults()) {
     const std::string name = std::string(info.name) + (info.layered ? "[:layer=k]" : "");
-    std::string boundary = boundary_name(fault_boundary({info.kind, 0}));
+    std::string boundary = boundary_name(fault_boundary({info.kind}, arch));
     if (info.layered) boundary.replace(boundary.find(".0."), 3, ".k.");
-    table.add({name, info.summary, schedule_names(info.schedules), boundary});
+    table.add({name, info.summary, schedule_names(info.schedules), boundary, info.position});
+    bugs += std::string("  ") + info.name + ": " + info.stands_for + "\n";
     j.push_back({{"name", info.name},
                  {"summary", info.summary},
+                 {"stands_for", info.stands_for},
                  {"schedules", schedule_names(info.schedules)},
                  {"boundary", boundary},
+                 {"position", info.position},
                  {"layer", info.layered}});
   }
-  print(options.json ? j.dump(1) + "\n" : table.text());
+  print(options.json ? j.dump(1) + "\n" : table.text() + bugs);
+  return {};
 }
 
 }  // namespace
@@ -101,7 +96,7 @@ void add_contract_command(CLI::App& app, GlobalOptions& options, int& exit_code)
   });
 }
 
-void add_inject_command(CLI::App& app, GlobalOptions& options, int&) {
+void add_inject_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   CLI::App* cmd = app.add_subcommand("inject", "The faults that --inject can plant");
   cmd->require_subcommand(1);
   cmd->footer(
@@ -109,11 +104,15 @@ void add_inject_command(CLI::App& app, GlobalOptions& options, int&) {
       "  samebits inject list\n"
       "  samebits verify tiny --inject window-plus-1\n"
       "  samebits score tiny --tokens rows.jsonl --inject layer-scalar-dropped:layer=3 --out "
-      "s.jsonl");
+      "s.jsonl\n"
+      "A fault that cannot act in the chosen schedule, rows or temperature is refused.");
   CLI::App* list =
       cmd->add_subcommand("list", "All faults, and the boundary where each must be found");
   list->footer("Examples:\n  samebits inject list --json");
-  list->callback([&options] { list_faults(options); });
+  list->callback([&options, &exit_code] {
+    const auto status = list_faults(options);
+    exit_code = status ? 0 : report(status.error(), options);
+  });
 }
 
 }  // namespace sb

@@ -4,12 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "samebits/chain/fault_reach.h"
 #include "samebits/gate/interrupt.h"
 #include "samebits/gate/rollout_file.h"
 #include "samebits/gate/score_file.h"
@@ -109,6 +111,7 @@ Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
   run.trace = !args.trace.empty();
   run.interrupted = [] { return interrupted(); };
   const auto sequences = as_sequences(rows);
+  SB_DO(check_faults_act(arch, sequences, run));
   int64_t tokens = 0;
   for (const auto& s : sequences) tokens += s.size();
   Progress progress("tokens", tokens);
@@ -149,6 +152,18 @@ struct RolloutArgs {
   int page = 16, page_global = 0;
 };
 
+// Planted faults are checked on rows as long as they may become.
+Status check_drawn_faults_act(const Engine& engine, std::vector<Sequence> prompts,
+                              const RunOptions& run, const RolloutArgs& args) {
+  if (engine.faults.empty()) return {};
+  const int64_t most = engine.model->arch.max_position;
+  for (auto& s : prompts) {
+    s.prompt_len = static_cast<int>(s.size());
+    s.tokens.resize(static_cast<size_t>(std::min(most, s.size() + args.max_new)));
+  }
+  return check_faults_act(engine.model->arch, prompts, run, {true, !args.stop.empty()});
+}
+
 Status run_rollout(const RolloutArgs& args, const GlobalOptions& options) {
   SB_TRY(engine, Engine::open(args.dir, engine_options(options)));
   say_warnings(engine);
@@ -168,6 +183,7 @@ Status run_rollout(const RolloutArgs& args, const GlobalOptions& options) {
   rollout.seed = args.seed;
   rollout.stop = args.stop;
   rollout.interrupted = [] { return interrupted(); };
+  SB_DO(check_drawn_faults_act(engine, prompts, run, args));
   Progress progress("tokens", static_cast<int64_t>(prompts.size()) * args.max_new);
   rollout.progress = [&](int64_t done, int64_t) { progress.update(done); };
   SB_TRY(out, OutputFile::create(args.out, options.force));

@@ -29,6 +29,17 @@ const Planted kPlanted[] = {
     {"stale-slot", "decode", "layers.0.attn.ctx", 1},
     {"key-leak", "train", "layers.0.attn.ctx", 0},
     {"dropped-last-block", "decode", "layers.0.attn.ctx", 64},
+    {"rope-swap", "train", "layers.0.attn.q_rope", 1},
+    {"p-rope-exponent", "prefill", "layers.5.attn.q_rope", 1},
+    {"p-rope-pairing", "decode", "layers.5.attn.q_rope", 1},
+    {"v-after-k-norm", "train", "layers.5.attn.v_norm", 0},
+    {"norm-one-plus-w", "chunked:7", "layers.0.attn.norm", 0},
+    {"softcap-twice", "train", "head.softcap", 0},
+    {"softcap-x-tanh", "decode", "head.softcap", 0},
+    {"temperature-twice", "train --temperature 0.7", "head.lse", 0},
+    {"row-shift", "decode", "logp", 0},
+    {"gate-up-swapped:layer=2", "train", "layers.2.mlp.gelu", 0},
+    {"stale-slot", "decode:8", "layers.0.attn.ctx", 1},
 };
 
 class InjectedRun : public testing::TestWithParam<Planted> {};
@@ -69,7 +80,7 @@ TEST_P(InjectedRun, IsFoundByCompareAndByNothingElse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, InjectedRun, testing::ValuesIn(kPlanted), [](const auto& param) {
-  std::string name = param.param.fault;
+  std::string name = std::string(param.param.fault) + " " + param.param.schedule;
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;
 });

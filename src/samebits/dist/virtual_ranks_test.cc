@@ -120,7 +120,8 @@ TEST_P(VirtualRanksOf, KeepEveryFaultAtItsPlace) {
     const auto clean = score(of, reference);
     const auto found = chain_testing::first_difference(*got->trace, *clean.trace);
     ASSERT_TRUE(found) << info.name;
-    EXPECT_EQ(found->boundary, boundary_name(fault_boundary({info.kind}, tiny().arch))) << info.name;
+    EXPECT_EQ(found->boundary, boundary_name(fault_boundary({info.kind}, tiny().arch)))
+        << info.name;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "samebits/base/bits.h"
 #include "samebits/base/rng.h"
+#include "samebits/chain/fault_reach.h"
 #include "samebits/gate/compare.h"
 #include "samebits/gate/record_gate.h"
 #include "samebits/gate/scenarios.h"
@@ -32,6 +33,8 @@ class Matrix {
         long_rows_(std::move(long_rows)) {}
 
   Result<ScenarioResult> run(const Scenario& scenario);
+  // Every planted fault must be able to act in one of the scenarios.
+  Status check_faults(const std::vector<Scenario>& scenarios) const;
   struct Reference {
     std::vector<std::string> ids;
     Meaning meaning;
@@ -226,6 +229,23 @@ Result<ScenarioResult> Matrix::run(const Scenario& s) {
   return out;
 }
 
+Status Matrix::check_faults(const std::vector<Scenario>& scenarios) const {
+  for (const Fault& fault : engine_.faults) {
+    std::optional<Refusal> no;
+    bool acts = false;
+    for (const Scenario& s : scenarios) {
+      if (s.generate) continue;  // decodes as another scenario does
+      const auto can = check_fault_acts(fault, engine_.model->arch,
+                                        company(s, s.long_row ? long_rows_ : rows_), arm(s));
+      acts |= can.has_value();
+      // What a scenario lacks says more than a schedule it does not act in.
+      if (!can && (!no || no->code == Code::kUsage)) no = can.error();
+    }
+    if (!acts && no) return tl::unexpected(*no);
+  }
+  return {};
+}
+
 // An id that a row scores cannot be suppressed; other ids take its place.
 void spare_ids_of(const std::vector<Sequence>& rows, int64_t vocab,
                   std::vector<int32_t>& suppress) {
@@ -279,6 +299,7 @@ Result<VerifyReport> verify(Engine& engine, const VerifyOptions& options) {
     std::erase_if(scenarios, [](const Scenario& s) { return !s.hybrid; });
   }
   for (auto& s : scenarios) spare_ids_of(rows, arch.vocab, s.meaning.suppress);
+  SB_DO(matrix.check_faults(scenarios));
   SB_TRY(reference, matrix.reference(matrix.rows(), Meaning{}, /*traced=*/true));
   const auto probed = std::max_element(rows.begin(), rows.end(), [](auto& a, auto& b) {
     return std::min<int64_t>(a.size(), 65) < std::min<int64_t>(b.size(), 65);

@@ -58,6 +58,16 @@ TEST(Head, AMissingSoftcapGivesTheRawLogProbabilities) {
   expect_near(log_probs({124.0f, 0.0f, -50.0f}, s), {0.0, -124.0, -174.0}, 1e-5);
 }
 
+TEST(Head, EveryWrongSoftcapHasItsOwnSignature) {
+  HeadSetup s;
+  s.deviation = Deviation::kSoftcapTwice;
+  // tolerance: published value with two decimals
+  EXPECT_NEAR(softcap_of(124.0f, s.deviation), 22.84, 5e-3);
+  s.deviation = Deviation::kSoftcapXTanh;
+  expect_near(log_probs({124.0f, 0.0f, -50.0f}, s), {0.0, -123.94, -77.38}, 6e-3);
+  EXPECT_GT(softcap_of(-50.0f, s.deviation), 0.0f);  // negative logits turn positive
+}
+
 TEST(Head, ASoftcapInBf16HasTheThreeRoundingsOfTheEngineThatDoesSo) {
   const std::pair<float, float> table[] = {{1.0f, 1.0f},    {5.0f, 4.9375f},   {10.0f, 9.6875f},
                                            {20.0f, 17.5f},  {25.25f, 20.625f}, {30.0f, 22.875f},

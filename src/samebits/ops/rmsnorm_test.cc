@@ -145,6 +145,22 @@ TEST(RmsNorm, AWeightOfZeroGivesZeroAndAWeightOfOneGivesTheWeightlessNorm) {
   expect_same_bits(rmsnorm(rig, x, &one).values(), rmsnorm(rig, x, nullptr).values(), "w = 1");
 }
 
+// Zero-centred gamma: a weight of 0 passes the row on, a weight of 1 doubles it.
+TEST(RmsNorm, AWeightReadAsOnePlusWHasItsSignature) {
+  Rig rig;
+  const auto x = random_tensor(33, {2, 1, 336});
+  Tensor<bf16> zero({336}), one({336}), out({2, 1, 336});
+  for (int i = 0; i < 336; ++i) zero(i) = bf16{}, one(i) = round_bf16(1.0f);
+  const auto plain = rmsnorm(rig, x, nullptr);
+  for (const auto& [w, gain] : {std::pair{&zero, 1.0f}, std::pair{&one, 2.0f}}) {
+    ASSERT_TRUE(ran(ops::rmsnorm(
+        rig.ctx, kNowhere, {x.view(), w->view(), out.view(), kEps, Deviation::kNormOnePlusW})));
+    for (size_t i = 0; i < plain.values().size(); ++i) {
+      ASSERT_EQ(widen(out.values()[i]), gain * widen(plain.values()[i])) << gain << " " << i;
+    }
+  }
+}
+
 // K = V on global layers: both norms read u, but only k̂'s has a weight.
 TEST(RmsNorm, ChangingTheWeightOfKLeavesVAlone) {
   Rig rig;

@@ -42,11 +42,13 @@ struct OneBlock {
 };
 
 Tensor<bf16> rope(Rig& rig, const Tensor<bf16>& x, const View& table,
-                  const std::vector<int32_t>& pos, std::vector<int32_t> seq = {}, int64_t gap = 0) {
+                  const std::vector<int32_t>& pos, std::vector<int32_t> seq = {}, int64_t gap = 0,
+                  Deviation deviation = Deviation::kNone) {
   if (seq.empty()) seq.assign(pos.size(), 0);
   Tensor<bf16> out({x.size(0), x.size(1), x.size(2)}, gap);
   const auto p = int_tensor(pos), s = int_tensor(seq);
-  EXPECT_TRUE(ran(ops::rope(rig.ctx, kNowhere, {x.view(), table, p.view(), s.view(), out.view()})));
+  EXPECT_TRUE(ran(
+      ops::rope(rig.ctx, kNowhere, {x.view(), table, p.view(), s.view(), out.view(), deviation})));
   EXPECT_TRUE(out.gaps_untouched());
   return out;
 }
@@ -149,6 +151,39 @@ TEST(Rope, AUnitVectorOnLaneZeroReachesLanesZeroAnd256Only) {
       ASSERT_EQ(y(0, 0, i).bits & 0x7fff, 0) << i;
     }
   }
+}
+
+// Exponents that count the rotated lanes still move energy from lane i to i + 256; another pairing
+// moves it inside the prefix. At position 0 neither can be told from the contract.
+TEST(Rope, AWrongFrequencyKeepsThePairsAndAWrongPairingDoesNot) {
+  Rig rig;
+  const auto lanes = [&](int lane, const OneBlock& table, Deviation deviation, int32_t pos) {
+    Tensor<bf16> x({1, 1, 512});
+    for (int i = 0; i < 512; ++i) x(0, 0, i) = round_bf16(i == lane ? 1.0f : 0.0f);
+    const auto y = rope(rig, x, table.view, {pos}, {}, 0, deviation);
+    std::vector<int> moved;
+    for (int i = 0; i < 512; ++i) {
+      if (y(0, 0, i).bits & 0x7fff) moved.push_back(i);
+    }
+    return moved;
+  };
+  const OneBlock right(1e6, 512, 64, 1), frequency(1e6, 128, 64, 1);
+  const Deviation none = Deviation::kNone, pairing = Deviation::kRopePairing;
+  for (const int lane : {0, 16, 63}) {
+    EXPECT_EQ(lanes(lane, right, none, 1), (std::vector{lane, lane + 256}));
+    EXPECT_EQ(lanes(lane, frequency, none, 1), (std::vector{lane, lane + 256}));
+    EXPECT_EQ(lanes(lane, right, pairing, 1), (std::vector{lane, lane + 64}));
+    EXPECT_EQ(lanes(lane, right, pairing, 0), std::vector{lane});
+  }
+  EXPECT_EQ(lanes(64, right, none, 1), std::vector{64});
+  EXPECT_EQ(lanes(64, right, pairing, 1), (std::vector{0, 64}));
+  const auto x = random_tensor(6, {1, 2, 512});
+  const auto y = rope(rig, x, right.view, {1});
+  EXPECT_NE(rope(rig, x, frequency.view, {1}).values(), y.values());
+  EXPECT_NE(rope(rig, x, right.view, {1}, {}, 0, pairing).values(), y.values());
+  expect_same_bits(rope(rig, x, frequency.view, {0}).values(), x.values(), "frequency, 0");
+  expect_same_bits(rope(rig, x, right.view, {0}, {}, 0, pairing).values(), x.values(),
+                   "pairing, 0");
 }
 
 TEST(Rope, PositionZeroIsTheIdentityOnFiniteValues) {
