@@ -153,7 +153,9 @@ TEST(Fault, RotaryParametersDeviateAsDescribed) {
       {16, 0.42170f, 0.031623f}, {32, 0.17783f, 0.001f}, {63, 0.033376f, 1.24e-6f}};
   for (const auto& [i, head, rotated] : want) {
     const auto at = static_cast<size_t>(i);
+    // tolerance: published value, of five digits or fewer
     EXPECT_NEAR(right.inv_freq(LayerType::kGlobal)[at] / head, 1, 1e-4);
+    // tolerance: published value, of five digits or fewer
     EXPECT_NEAR(wrong.inv_freq(LayerType::kGlobal)[at] / rotated, 1, 1e-2);
   }
 }
