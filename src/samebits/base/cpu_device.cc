@@ -11,6 +11,7 @@
 
 #include "samebits/base/bits.h"
 #include "samebits/base/device.h"
+#include "samebits/base/host_memory.h"
 
 namespace sb {
 namespace {
@@ -24,6 +25,9 @@ tl::unexpected<Refusal> out_of_memory(size_t bytes) {
 // Requests beyond this are some caller's overflowed product; rounding them up would wrap.
 constexpr size_t kMaxBytes = size_t{1} << 62;
 
+// Blocks from here on are compared with the memory there is.
+constexpr size_t kLarge = size_t{64} << 20;
+
 size_t padded(size_t bytes, int64_t unit) {
   return static_cast<size_t>(round_up(static_cast<int64_t>(std::max<size_t>(bytes, 1)), unit));
 }
@@ -32,6 +36,10 @@ class CpuDevice : public Device {
  public:
   DeviceId id() const override { return {}; }
   Result<void*> alloc(size_t bytes) override {
+    if (bytes >= kLarge) {
+      const int64_t have = available_host_bytes();
+      if (have >= 0 && bytes > static_cast<size_t>(have)) return out_of_memory(bytes);
+    }
     void* p = bytes > kMaxBytes ? nullptr : std::aligned_alloc(64, padded(bytes, 64));
     if (!p) return out_of_memory(bytes);
     return p;

@@ -29,7 +29,71 @@ int move_into_place(const char* temp, const char* path, bool force) {
   return unlink(temp);
 }
 
+// The temporary files that exist now, for a signal handler: paths that it may read and unlink
+// without a lock. A file beyond the last slot is written all the same and just not listed.
+constexpr int kMaxTemporaries = 64;
+constinit std::atomic<char*> g_temporaries[kMaxTemporaries] = {};
+static_assert(std::atomic<char*>::is_always_lock_free);
+
+int list_temporary(const std::string& path) {
+  char* copy = strdup(path.c_str());
+  for (int i = 0; copy && i < kMaxTemporaries; ++i) {
+    char* none = nullptr;
+    if (g_temporaries[i].compare_exchange_strong(none, copy)) return i;
+  }
+  std::free(copy);
+  return -1;
+}
+
+void unlist_temporary(int slot) {
+  // Whoever takes the pointer out owns it; a handler that was first ends the process.
+  if (slot >= 0) std::free(g_temporaries[slot].exchange(nullptr));
+}
+
+// The message names the path that was asked for, never the temporary file beside it.
+tl::unexpected<Refusal> cannot_create(const std::string& path) {
+  auto error = io_error(Code::kEnvironment, "write", path);
+  if (errno == ENOENT || errno == ENOTDIR) {
+    const size_t slash = path.rfind('/');
+    error.value().reasons = {"there is no folder " + (slash == std::string::npos
+                                                          ? std::string(".")
+                                                          : path.substr(0, slash))};
+    error.value().remedy = "make the folder first";
+  }
+  return error;
+}
+
+// Pipes and character devices, which are never renamed over.
+Result<std::FILE*> open_stream(const std::string& path, mode_t mode) {
+  if (!S_ISCHR(mode) && !S_ISFIFO(mode)) {
+    return refuse(Code::kUsage, "write " + path,
+                  S_ISSOCK(mode) ? "it is a socket" : "it is a disk, not a file",
+                  "the name of a file");
+  }
+  // Without O_NONBLOCK the open of a pipe waits for a reader, for ever if none comes.
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 && errno == ENXIO && S_ISFIFO(mode)) {
+    return refuse(Code::kEnvironment, "write " + path, "it is a pipe that nobody reads",
+                  "start its reader first");
+  }
+  if (fd < 0) return io_error(Code::kEnvironment, "write", path);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  std::FILE* file = fdopen(fd, "wb");
+  if (!file) {
+    auto error = io_error(Code::kEnvironment, "write", path);
+    ::close(fd);
+    return error;
+  }
+  return file;
+}
+
 }  // namespace
+
+void remove_temporary_files() {
+  for (auto& slot : g_temporaries) {
+    if (const char* path = slot.exchange(nullptr)) unlink(path);
+  }
+}
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -76,9 +140,9 @@ Result<OutputFile> OutputFile::create(const std::string& path, bool force) {
   struct stat st{};
   if (stat(path.c_str(), &st) == 0) {
     if (S_ISDIR(st.st_mode)) return refuse(Code::kUsage, "write " + path, "it is a folder");
-    if (!S_ISREG(st.st_mode)) {  // never rename over a device or a pipe
-      out.file_ = std::fopen(path.c_str(), "wbe");
-      if (!out.file_) return io_error(Code::kEnvironment, "write", path);
+    if (!S_ISREG(st.st_mode)) {
+      SB_TRY(stream, open_stream(path, st.st_mode));
+      out.file_ = stream;
       return out;
     }
     if (!force) {
@@ -97,10 +161,10 @@ Result<OutputFile> OutputFile::create(const std::string& path, bool force) {
     out.file_ = std::fopen(out.temp_.c_str(), "wbxe");
   } while (!out.file_ && errno == EEXIST);
   if (!out.file_) {
-    auto error = io_error(Code::kEnvironment, "create", out.temp_);
     out.temp_.clear();
-    return error;
+    return cannot_create(path);
   }
+  out.slot_ = list_temporary(out.temp_);
   return out;
 }
 
@@ -109,6 +173,8 @@ OutputFile& OutputFile::operator=(OutputFile&& o) noexcept {
     drop();
     path_ = std::move(o.path_);
     temp_ = std::move(o.temp_);
+    held_ = std::move(o.held_);
+    slot_ = std::exchange(o.slot_, -1);
     file_ = std::exchange(o.file_, nullptr);
     force_ = o.force_;
     o.temp_.clear();
@@ -123,9 +189,14 @@ void OutputFile::drop() {
   file_ = nullptr;
   if (!temp_.empty()) unlink(temp_.c_str());
   temp_.clear();
+  unlist_temporary(std::exchange(slot_, -1));
 }
 
 Status OutputFile::write(const void* data, size_t bytes) {
+  if (temp_.empty()) {
+    held_.append(static_cast<const char*>(data), bytes);
+    return {};
+  }
   if (bytes && std::fwrite(data, 1, bytes, file_) != bytes) {
     return io_error(Code::kEnvironment, "write", path_);
   }
@@ -134,6 +205,10 @@ Status OutputFile::write(const void* data, size_t bytes) {
 
 Status OutputFile::commit() {
   SB_ASSERT(file_, "commit of an output that is closed");
+  if (!held_.empty() && std::fwrite(held_.data(), 1, held_.size(), file_) != held_.size()) {
+    return io_error(Code::kEnvironment, "write", path_);
+  }
+  held_.clear();
   if (std::fflush(file_) != 0) return io_error(Code::kEnvironment, "write", path_);
   if (file_ == stdout) return {};
   if (!temp_.empty() && fsync(fileno(file_)) != 0) {
@@ -144,9 +219,13 @@ Status OutputFile::commit() {
   }
   if (temp_.empty()) return {};
   if (move_into_place(temp_.c_str(), path_.c_str(), force_) != 0) {
-    return io_error(errno == EEXIST ? Code::kUsage : Code::kEnvironment, "write", path_);
+    if (errno != EEXIST) return io_error(Code::kEnvironment, "write", path_);
+    return refuse(Code::kUsage, "write " + path_,
+                  "it did not exist at the start; another process wrote it since, and was first",
+                  "compare the two runs under two names, or --force to replace it");
   }
   temp_.clear();
+  unlist_temporary(std::exchange(slot_, -1));
   return {};
 }
 
@@ -155,7 +234,14 @@ Result<std::string> read_text(const std::string& path) {
     std::string out;
     char buf[1 << 16];
     size_t n;
-    while ((n = std::fread(buf, 1, sizeof buf, stdin)) > 0) out.append(buf, n);
+    while ((n = std::fread(buf, 1, sizeof buf, stdin)) > 0) {
+      out.append(buf, n);
+      if (out.size() > kMaxStandardInput) {
+        return refuse(Code::kRefused, "read standard input",
+                      "it holds more than " + std::to_string(kMaxStandardInput) + " bytes",
+                      "a file: those are mapped, not copied");
+      }
+    }
     if (std::ferror(stdin)) return io_error(Code::kEnvironment, "read", "standard input");
     return out;
   }

@@ -28,10 +28,13 @@ class MappedFile {
 };
 
 // Writes to PATH.tmp.PID.N and renames at commit(); dropped without commit it leaves nothing
-// behind. Pipes and devices (/dev/null) are written as they are; a symbolic link stays one.
+// behind, and neither does a process that a signal ends (remove_temporary_files). A symbolic link
+// stays one. Standard output, pipes and character devices (/dev/null) get their bytes at commit()
+// alone: what is refused late has written nothing there either.
 class OutputFile {
  public:
-  // An existing PATH is refused (kUsage) unless `force`. "-" is standard output.
+  // An existing PATH is refused (kUsage) unless `force`. "-" is standard output. A pipe that nobody
+  // reads is refused at once; block devices and sockets always.
   static Result<OutputFile> create(const std::string& path, bool force);
   OutputFile(OutputFile&& o) noexcept { *this = std::move(o); }
   OutputFile& operator=(OutputFile&& o) noexcept;
@@ -44,11 +47,17 @@ class OutputFile {
   OutputFile() = default;
   void drop();
   std::string path_, temp_;
+  std::string held_;  // bytes for a target that has no temporary file
   std::FILE* file_ = nullptr;
   bool force_ = false;
+  int slot_ = -1;  // where temp_ is listed for remove_temporary_files
 };
 
-// Whole file as text.
+// Deletes the temporary files of this process. Async-signal-safe: for handlers of fatal signals.
+void remove_temporary_files();
+
+// Whole file as text; "-" is standard input, which may hold at most kMaxStandardInput bytes.
 Result<std::string> read_text(const std::string& path);
+inline constexpr size_t kMaxStandardInput = size_t{1} << 30;
 
 }  // namespace sb

@@ -24,6 +24,7 @@ Result<RolloutResult> rollout(const Model& model, Device& device, ThreadPool& po
                               Parallel& parallel, const std::vector<Sequence>& prompts,
                               const RolloutOptions& options) {
   if (prompts.empty()) return refuse(Code::kBrokenData, "roll out prompts", "there are none");
+  SB_DO(check_ids(prompts));
   if (options.max_new < 1) {
     return refuse(Code::kUsage, "draw " + std::to_string(options.max_new) + " tokens",
                   "at least one is needed", "--max-new 16");

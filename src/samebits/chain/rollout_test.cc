@@ -222,6 +222,8 @@ TEST(Rollout, EmptyWorkIsRefused) {
   EXPECT_TRUE(
       refused(try_roll({row("r", 0, 1, 1)}, drawing()), "its prompt is empty", Code::kBrokenData));
   EXPECT_TRUE(refused(try_roll(prompts(), drawing(0)), "at least one is needed", Code::kUsage));
+  EXPECT_TRUE(refused(try_roll({row("r", 3, 1, 1), row("r", 4, 1, 2)}, drawing()),
+                      "rows 0 and 1 have this id", Code::kBrokenData));
   RolloutOptions interrupted = drawing();
   interrupted.interrupted = [] { return true; };
   EXPECT_TRUE(refused(try_roll(prompts(), interrupted), "interrupted", Code::kInterrupted));

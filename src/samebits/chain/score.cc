@@ -1,6 +1,8 @@
 #include "samebits/chain/score.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "samebits/base/bits.h"
 #include "samebits/chain/plant.h"
@@ -158,10 +160,24 @@ std::array<int64_t, 2> pages_needed(const KvCacheOptions& cache,
   return pages;
 }
 
+Status check_ids(const std::vector<Sequence>& sequences) {
+  std::unordered_map<std::string_view, size_t> first;
+  for (size_t i = 0; i < sequences.size(); ++i) {
+    const auto [at, fresh] = first.emplace(sequences[i].id, i);
+    if (fresh) continue;
+    return refuse(Code::kBrokenData, "run row " + sequences[i].id,
+                  "rows " + std::to_string(at->second) + " and " + std::to_string(i) +
+                      " have this id, counted from 0",
+                  "an id of its own for each row");
+  }
+  return {};
+}
+
 Result<RunResult> score_rows(const Model& model, Device& device, ThreadPool& pool,
                              Parallel& parallel, const std::vector<Sequence>& sequences,
                              const RunOptions& options) {
   if (sequences.empty()) return refuse(Code::kBrokenData, "score token rows", "there are none");
+  SB_DO(check_ids(sequences));
   SessionOptions session_options = options.session;
   adapt_cache(session_options.cache, session_options.faults, options.schedule.kind);
   SB_TRY(session, Session::create(model, device, pool, parallel, session_options));

@@ -34,6 +34,10 @@ Result<RunResult> score_rows(const Model& model, Device& device, ThreadPool& poo
                              Parallel& parallel, const std::vector<Sequence>& sequences,
                              const RunOptions& options);
 
+// Every row has an id of its own: noise, pages and reports go by it. kBrokenData names a second
+// one.
+Status check_ids(const std::vector<Sequence>& sequences);
+
 struct RolloutOptions {
   SessionOptions session;
   int64_t max_new = 16;

@@ -191,6 +191,14 @@ TEST(Score, RowsWithoutAScoredTokenAreRefused) {
   }
 }
 
+TEST(Score, RowsOfOneIdAreRefusedInEverySchedule) {
+  for (const char* schedule : {"train", "prefill", "decode"}) {
+    EXPECT_TRUE(refused(
+        try_score({row("r", 4, 1, 1), row("s", 4, 1, 2), row("r", 5, 1, 3)}, run_of(schedule)),
+        "rows 0 and 2 have this id", Code::kBrokenData));
+  }
+}
+
 TEST(Score, TooSmallACacheIsRefusedAndNamed) {
   RunOptions run = run_of("chunked:16");
   run.session.cache.num_pages = {0, 4};

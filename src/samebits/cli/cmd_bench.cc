@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "samebits/arith/chain_speed.h"
+#include "samebits/cli/number_options.h"
+#include "samebits/gate/interrupt.h"
 #include "samebits/gate/report_text.h"
 
 namespace sb {
@@ -35,7 +37,7 @@ void bench_arith(double seconds, const GlobalOptions& options) {
 
 }  // namespace
 
-void add_bench_command(CLI::App& app, GlobalOptions& options, int&) {
+void add_bench_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   CLI::App* cmd = app.add_subcommand("bench", "Speed of this machine at the declared arithmetic");
   cmd->require_subcommand(1);
   cmd->footer("Examples:\n  samebits bench arith\n  samebits bench arith --json");
@@ -44,9 +46,12 @@ void add_bench_command(CLI::App& app, GlobalOptions& options, int&) {
   arith->footer("Examples:\n  samebits bench arith --json");
   auto seconds = std::make_shared<double>(0.5);
   arith->add_option("--seconds", *seconds, "time for each measurement")
-      ->check(CLI::Range(0.01, 60.0))
+      ->check(finite_number(0.01, 60.0))
       ->capture_default_str();
-  arith->callback([seconds, &options] { bench_arith(*seconds, options); });
+  arith->callback([seconds, &options, &exit_code] {
+    bench_arith(*seconds, options);
+    if (interrupted()) exit_code = static_cast<int>(Code::kInterrupted);
+  });
 }
 
 }  // namespace sb

@@ -134,6 +134,13 @@ void add_doctor_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
       "  samebits doctor\n"
       "  samebits doctor --mma-golden goldens/mma_sm90.bin");
   cmd->callback([golden, &options, &exit_code] {
+    if (!golden->empty() && options.backend != "cpu") {
+      const auto no = refuse(Code::kUsage, "--backend with --mma-golden",
+                             "recorded outputs are replayed on the CPU, so it would be ignored",
+                             "one of the two");
+      exit_code = report(no.value(), options);
+      return;
+    }
     const auto code = golden->empty() ? run_doctor(options) : run_golden(*golden, options);
     exit_code = code ? static_cast<int>(*code) : report(code.error(), options);
   });

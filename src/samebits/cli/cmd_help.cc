@@ -2,6 +2,9 @@
 #include "samebits/cli/cmd_help.h"
 
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "samebits/contract/boundary.h"
 #include "samebits/gate/report_text.h"
@@ -9,25 +12,39 @@
 namespace sb {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+constexpr std::pair<Code, const char*> kCodes[] = {
+    {Code::kEqual, "every bit that was to be compared is equal"},
+    {Code::kDrift, "bits differ, or a boundary holds inf or NaN; the first place is named"},
+    {Code::kNotComparable, "ids, rows, tokens, boundaries, profiles or contracts are not the same"},
+    {Code::kWeightsDiffer, "the weights (buffers included) are not the same"},
+    {Code::kSemanticsDiffer, "temperature, suppressed ids or model configuration differ"},
+    {Code::kRefused, "asked for something no contract covers"},
+    {Code::kBrokenData, "a file is damaged, contradicts itself or holds nothing to compare"},
+    {Code::kEnvironment, "disk, memory or device"},
+    {Code::kUsage, "the command line"},
+    {Code::kInterrupted, "stopped by Ctrl-C, SIGTERM or SIGHUP; no output file was left"},
+};
+
 std::string codes_text() {
   TextTable table({"exit", "name", "meaning"}, {Align::kRight});
-  const auto add = [&](Code code, const char* meaning) {
+  for (const auto& [code, meaning] : kCodes) {
     table.add({std::to_string(static_cast<int>(code)), code_name(code), meaning});
-  };
-  add(Code::kEqual, "every bit that was to be compared is equal");
-  add(Code::kDrift, "bits differ, or a boundary holds inf or NaN; the first place is named");
-  add(Code::kNotComparable,
-      "ids, rows, tokens, boundaries, profiles or contracts are not the same");
-  add(Code::kWeightsDiffer, "the weights (buffers included) are not the same");
-  add(Code::kSemanticsDiffer, "temperature, suppressed ids or model configuration differ");
-  add(Code::kRefused, "asked for something no contract covers");
-  add(Code::kBrokenData, "a file is damaged, contradicts itself or holds nothing to compare");
-  add(Code::kEnvironment, "disk, memory or device");
-  add(Code::kUsage, "the command line");
-  add(Code::kInterrupted, "stopped by Ctrl-C; no output file was left");
+  }
   return table.text("") +
          "\nOf several, the first in 130, 64, 6, 2, 3, 4, 5, 7, 1, 0 is returned.\n"
          "70 is a bug in samebits; please report it with the command line.\n";
+}
+
+Json codes_json() {
+  Json out = {{"samebits", "help/1"}, {"topic", "codes"}};
+  for (const auto& [code, meaning] : kCodes) {
+    out["codes"].push_back(
+        {{"code", static_cast<int>(code)}, {"name", code_name(code)}, {"meaning", meaning}});
+  }
+  out["precedence"] = {130, 64, 6, 2, 3, 4, 5, 7, 1, 0};
+  return out;
 }
 
 constexpr const char* kFormats = R"(Token rows: JSON lines, what is scored.
@@ -39,6 +56,7 @@ constexpr const char* kFormats = R"(Token rows: JSON lines, what is scored.
               "-0x1p+0" (C99); needed by compare
   mask        optional, 0 or 1 per scored token or per token; 0 is left out of comparisons
   temperature optional, above 0        suppress  optional list of ids
+              in a run all rows agree, or none has it, or the command line says it
   Other keys are kept and ignored. --key logprobs=rollout_log_probs reads another name.
 
 Score file: JSON lines, version score/1. First line, then one line per row in input order:
@@ -61,16 +79,42 @@ Trace: version trace/1, little endian.
 Files are recognised by content. - is standard input.
 )";
 
+// "layers.i.attn.q" for every layer i.
+std::vector<std::string> boundary_patterns() {
+  std::vector<std::string> names;
+  for (int t = 0; t < kNumTaps; ++t) {
+    const Tap tap = static_cast<Tap>(t);
+    names.push_back(boundary_name({tap, is_layer_tap(tap) ? 0 : -1}));
+    if (is_layer_tap(tap)) names.back().replace(0, sizeof("layers.0.") - 1, "layers.i.");
+  }
+  return names;
+}
+
 std::string boundaries_text() {
   std::string out =
       "Boundaries in causal order; i is a layer. A name ending in .acc is the fp32 result "
       "before rounding.\nGlobal layers have no attn.v; their attn.k holds the shared "
       "projection.\n\n";
-  for (int t = 0; t < kNumTaps; ++t) {
-    const Tap tap = static_cast<Tap>(t);
-    std::string name = boundary_name({tap, is_layer_tap(tap) ? 0 : -1});
-    if (is_layer_tap(tap)) name.replace(0, sizeof("layers.0.") - 1, "layers.i.");
-    out += "  " + name + "\n";
+  for (const auto& name : boundary_patterns()) out += "  " + name + "\n";
+  return out;
+}
+
+Json command_json(const CLI::App& command, const std::string& name, const std::string& text) {
+  Json out = {{"samebits", "help/1"},
+              {"topic", name},
+              {"description", command.get_description()},
+              {"commands", Json::array()},
+              {"options", Json::array()},
+              {"text", text}};
+  for (const CLI::App* sub : command.get_subcommands([](const CLI::App*) { return true; })) {
+    out["commands"].push_back({{"name", sub->get_name()}, {"description", sub->get_description()}});
+  }
+  for (const CLI::Option* o : command.get_options()) {
+    if (o->get_group().empty()) continue;  // refused with a reason; not offered
+    out["options"].push_back({{"name", o->get_name(true)},
+                              {"description", o->get_description()},
+                              {"default", o->get_default_str()},
+                              {"required", o->get_required()}});
   }
   return out;
 }
@@ -89,14 +133,23 @@ void add_help_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
     const auto matches =
         app.get_subcommands([&](const CLI::App* a) { return a->get_name() == *topic; });
     const CLI::App* named = topic->empty() ? &app : matches.empty() ? nullptr : matches[0];
+    const auto show = [&](const std::string& text, const auto& json) {
+      print(options.json ? json().dump(1) + "\n" : text);
+    };
     if (*topic == "codes") {
-      print(codes_text());
+      show(codes_text(), codes_json);
     } else if (*topic == "formats") {
-      print(kFormats);
+      show(kFormats,
+           [] { return Json{{"samebits", "help/1"}, {"topic", "formats"}, {"text", kFormats}}; });
     } else if (*topic == "boundaries") {
-      print(boundaries_text());
+      show(boundaries_text(), [] {
+        return Json{
+            {"samebits", "help/1"}, {"topic", "boundaries"}, {"boundaries", boundary_patterns()}};
+      });
     } else if (named) {
-      print(help_of(named, topic->empty() ? "samebits" : "samebits " + *topic));
+      const std::string name = topic->empty() ? "samebits" : "samebits " + *topic;
+      const std::string text = help_of(named, name);
+      show(text, [&] { return command_json(*named, name, text); });
     } else {
       const auto no = refuse(Code::kUsage, "help " + *topic, "there is no such topic or command",
                              "samebits help codes|formats|boundaries|COMMAND");

@@ -11,6 +11,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "samebits/cli/number_options.h"
+#include "samebits/gate/interrupt.h"
 #include "samebits/model/fingerprint.h"
 #include "samebits/model/load.h"
 #include "samebits/model/source.h"
@@ -76,7 +78,7 @@ Result<Shown> look(const ModelShowOptions& o) {
   } else if (o.weights) {
     auto device = make_cpu_device();
     ThreadPool pool(o.global.threads);
-    SB_TRY(model, load_model(o.path, *device, pool));
+    SB_TRY(model, load_model(o.path, *device, pool, [] { return interrupted(); }));
     s.fingerprint = fingerprint_json(model);
     s.weights = model.weights_digest;
     s.warnings = model.warnings;
@@ -157,6 +159,7 @@ int cmd_model_new(const ModelNewOptions& o) {
   auto run = [&]() -> Status {
     NewModel what = o.model;
     what.force = o.global.force;
+    what.interrupted = [] { return interrupted(); };
     if (o.prefix != kFullPrefix && o.prefix != kTextPrefix) {
       return refuse(Code::kUsage, "write tensors named \"" + o.prefix + "…\"",
                     "no reader of this model knows that prefix",
@@ -175,7 +178,7 @@ int cmd_model_new(const ModelNewOptions& o) {
                  {"tensors", r.tensors},
                  {"parameters", r.parameters},
                  {"bytes", r.bytes}}
-                .dump() +
+                .dump(-1, ' ', false, json::error_handler_t::replace) +
             "\n");
       return {};
     }
@@ -202,7 +205,7 @@ int cmd_model_show(const ModelShowOptions& o) {
   json out = json::parse(s->fingerprint);
   out["digest"] = s->digest;
   out["warnings"] = s->warnings;
-  print(out.dump(2) + "\n");
+  print(out.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
   return 0;
 }
 
@@ -224,6 +227,7 @@ void add_model_commands(CLI::App& app, GlobalOptions& options, int& exit_code) {
   make->add_option("DIR", n->model.dir, "folder to write; made if it is not there")->required();
   make->add_option("--preset", n->model.preset, "size of the model")->capture_default_str();
   make->add_option("--seed", n->model.seed, "weights differ with it, nothing else does")
+      ->check(whole_number(0, UINT64_MAX))
       ->capture_default_str();
   make->add_flag("--materialize", n->model.materialize,
                  "write the tensors of a large preset instead of a recipe");

@@ -91,7 +91,7 @@ TEST(Rollout, ErrorsLeaveNothingBehind) {
   EXPECT_EQ(samebits(head + put("p", "") + out).code, 6);
   EXPECT_EQ(samebits(head + put("p", kPrompts) + " --max-new 0" + out).code, 64);
   EXPECT_EQ(samebits(head + put("p", kPrompts) + " --backend cuda" + out).code, 7);
-  EXPECT_EQ(samebits(head + put("p", kPrompts) + " --top-p 0.9" + out).code, 64);
+  EXPECT_EQ(samebits(head + put("p", kPrompts) + " --top-p 0.9" + out).code, 5);
   EXPECT_EQ(samebits(head + "/nonexistent" + out).code, 64);
   EXPECT_EQ(samebits(head + put("p", kPrompts) + " --temperature 0" + out).code, 5);
   EXPECT_EQ(samebits(head + put("p", kPrompts) + " --temperature nan" + out).code, 5);

@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "samebits/chain/fault_reach.h"
+#include "samebits/cli/number_options.h"
+#include "samebits/cli/outputs.h"
 #include "samebits/gate/interrupt.h"
 #include "samebits/gate/rollout_file.h"
 #include "samebits/gate/score_file.h"
@@ -21,12 +22,16 @@
 namespace sb {
 namespace {
 
+struct PageArgs {
+  std::optional<int> page, page_global;
+};
+
 struct ScoreArgs {
   std::string dir, tokens, schedule = "train", trace, out;
   std::optional<float> temperature;
   std::optional<std::vector<int32_t>> suppress;
   std::vector<std::string> keys;
-  int page = 16, page_global = 0;
+  PageArgs pages;
 };
 
 EngineOptions engine_options(const GlobalOptions& o) {
@@ -34,7 +39,8 @@ EngineOptions engine_options(const GlobalOptions& o) {
           .backend = o.backend,
           .threads = o.threads,
           .tp = o.tp,
-          .inject = o.inject};
+          .inject = o.inject,
+          .interrupted = [] { return interrupted(); }};
 }
 
 void say_warnings(const Engine& engine) {
@@ -64,18 +70,46 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// The trace is written at the end; that it cannot be is said at the beginning.
-Status check_trace_path(const ScoreArgs& args, const GlobalOptions& options) {
-  if (args.trace.empty()) return {};
-  std::error_code unknown;
-  if (args.trace == args.out && !std::filesystem::is_character_file(args.out, unknown)) {
-    return refuse(Code::kUsage, "write " + args.trace, "it is both --out and --trace", "two names");
+// Pages of the cache; a run without a cache has no use for them.
+Status set_pages(const PageArgs& args, bool paged, SessionOptions& session) {
+  if (!paged && (args.page || args.page_global)) {
+    return refuse(Code::kUsage, args.page ? "--page" : "--page-global",
+                  "schedule train has no cache, so it would be ignored",
+                  "leave it out, or --schedule decode");
   }
-  if (!options.force && std::filesystem::is_regular_file(args.trace, unknown)) {
-    return refuse(Code::kUsage, "write " + args.trace, "it exists already",
-                  "another --trace, or --force to replace it");
+  const int page = args.page.value_or(16);
+  session.cache.page_size = {page, args.page_global.value_or(page)};
+  return {};
+}
+
+// A softmax over the whole vocabulary is what both sides can recompute from a token alone.
+struct SamplingArgs {
+  std::optional<std::string> top_k, top_p, min_p, penalty;
+};
+
+Status refuse_sampling(const SamplingArgs& args) {
+  const std::pair<const char*, const std::optional<std::string>*> all[] = {
+      {"--top-k", &args.top_k},
+      {"--top-p", &args.top_p},
+      {"--min-p", &args.min_p},
+      {"--repetition-penalty", &args.penalty}};
+  for (const auto& [flag, value] : all) {
+    if (!*value) continue;
+    return refuse(Code::kRefused, std::string("draw with ") + flag + " " + **value,
+                  "it draws from another distribution than the one the log-probability is of, and "
+                  "no contract says which ids it keeps; a trainer could not score the same token",
+                  "leave it out; --temperature and --suppress are part of the contract");
   }
   return {};
+}
+
+Status check_run_outputs(NamedPath rows, const std::string& dir, const std::string& out,
+                         const std::string& trace, const GlobalOptions& options) {
+  std::vector<NamedPath> inputs = checkpoint_inputs(dir);
+  inputs.push_back(std::move(rows));
+  return check_outputs(
+      inputs, {{"--out", out}, {"--out with .run.json", run_json_path(out)}, {"--trace", trace}},
+      options.force);
 }
 
 // One line about a finished run, or one JSON object.
@@ -88,7 +122,7 @@ void say_done(const std::string& out, size_t rows, const RunInfo& info,
                                       {"tokens", info.tokens},
                                       {"steps", info.steps},
                                       {"seconds", info.seconds}};
-    print(j.dump(2) + "\n");
+    print(j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
     print(fmt::format("{}: {} rows, {} tokens in {} steps, {:.2f} s ({:.0f} tokens/s)\n", out, rows,
                       info.tokens, info.steps, info.seconds, info.tokens / info.seconds));
@@ -97,17 +131,21 @@ void say_done(const std::string& out, size_t rows, const RunInfo& info,
 
 Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
   SB_TRY(schedule, parse_schedule(args.schedule));
+  RunOptions asked;
+  SB_DO(set_pages(args.pages, schedule.kind != ScheduleKind::kTrain, asked.session));
+  TokenRowOptions row_options;
+  for (const auto& key : args.keys) SB_DO(add_key_rename(key, row_options));
+  // Outputs are checked first: an existing file is no reason to compute for an hour.
+  SB_DO(check_run_outputs({"--tokens", args.tokens}, args.dir, args.out, args.trace, options));
   SB_TRY(engine, Engine::open(args.dir, engine_options(options)));
   say_warnings(engine);
   const Architecture& arch = engine.model->arch;
-  TokenRowOptions row_options;
-  for (const auto& key : args.keys) SB_DO(add_key_rename(key, row_options));
   SB_TRY(rows, read_token_rows(args.tokens, arch.vocab, arch.max_position, row_options));
   SB_TRY(semantics, agree_on_semantics(rows, arch, args.temperature, args.suppress));
   RunOptions run = engine.run_options(schedule);
   run.session.temperature = semantics.temperature;
   run.session.suppress = semantics.suppress;
-  run.session.cache.page_size = {args.page, args.page_global ? args.page_global : args.page};
+  run.session.cache.page_size = asked.session.cache.page_size;
   run.trace = !args.trace.empty();
   run.interrupted = [] { return interrupted(); };
   const auto sequences = as_sequences(rows);
@@ -116,8 +154,7 @@ Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
   for (const auto& s : sequences) tokens += s.size();
   Progress progress("tokens", tokens);
   run.progress = [&](int64_t done, int64_t) { progress.update(done); };
-  // Outputs are opened first: an existing file is no reason to compute for an hour.
-  SB_DO(check_trace_path(args, options));
+  const std::string run_json = run_json_path(args.out);
   SB_TRY(out, ScoreWriter::create(args.out, options.force, engine.header(run)));
   const Clock clock;
   SB_TRY(result, engine.score(sequences, run));
@@ -135,7 +172,7 @@ Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
   for (size_t i = 0; i < rows.size(); ++i) SB_DO(out.add(rows[i], result.logprobs[i]));
   SB_DO(out.commit());
   if (args.out != "-") {
-    SB_DO(write_run_json(args.out + ".run.json", true, info, result.records));
+    if (!run_json.empty()) SB_DO(write_run_json(run_json, options.force, info, result.records));
     say_done(args.out, rows.size(), info, options);
   }
   return {};
@@ -145,11 +182,12 @@ struct RolloutArgs {
   std::string dir, prompts, out;
   int64_t max_new = 16;
   float temperature = 1.0f;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed;
   bool greedy = false;
   std::vector<int32_t> stop;
   std::optional<std::vector<int32_t>> suppress;
-  int page = 16, page_global = 0;
+  PageArgs pages;
+  SamplingArgs sampling;
 };
 
 // Planted faults are checked on rows as long as they may become.
@@ -165,27 +203,35 @@ Status check_drawn_faults_act(const Engine& engine, std::vector<Sequence> prompt
 }
 
 Status run_rollout(const RolloutArgs& args, const GlobalOptions& options) {
+  SB_DO(refuse_sampling(args.sampling));
+  if (args.greedy && args.seed) {
+    return refuse(Code::kUsage, "--seed with --greedy",
+                  "nothing is drawn, so the seed would be ignored", "one of the two");
+  }
+  SB_DO(check_run_outputs({"--prompts", args.prompts}, args.dir, args.out, "", options));
   SB_TRY(engine, Engine::open(args.dir, engine_options(options)));
   say_warnings(engine);
   const Architecture& arch = engine.model->arch;
   SB_TRY(prompts, read_prompts(args.prompts, arch.vocab, arch.max_position));
+  SB_DO(check_vocabulary("--stop", args.stop, arch.vocab));
   SB_TRY(semantics, agree_on_semantics({}, arch, args.temperature, args.suppress));
   Schedule decode;
   decode.kind = ScheduleKind::kDecode;
   RunOptions run = engine.run_options(decode);
   run.session.temperature = semantics.temperature;
   run.session.suppress = semantics.suppress;
-  run.session.cache.page_size = {args.page, args.page_global ? args.page_global : args.page};
+  SB_DO(set_pages(args.pages, true, run.session));
   RolloutOptions rollout;
   rollout.session = run.session;
   rollout.max_new = args.max_new;
   rollout.greedy = args.greedy;
-  rollout.seed = args.seed;
+  rollout.seed = args.seed.value_or(0);
   rollout.stop = args.stop;
   rollout.interrupted = [] { return interrupted(); };
   SB_DO(check_drawn_faults_act(engine, prompts, run, args));
   Progress progress("tokens", static_cast<int64_t>(prompts.size()) * args.max_new);
   rollout.progress = [&](int64_t done, int64_t) { progress.update(done); };
+  const std::string run_json = run_json_path(args.out);
   SB_TRY(out, OutputFile::create(args.out, options.force));
   const Clock clock;
   SB_TRY(result,
@@ -201,18 +247,18 @@ Status run_rollout(const RolloutArgs& args, const GlobalOptions& options) {
   info.seconds = clock.seconds();
   info.arena_bytes = result.arena_bytes;
   if (args.out != "-") {
-    SB_DO(write_run_json(args.out + ".run.json", true, info, result.records));
+    if (!run_json.empty()) SB_DO(write_run_json(run_json, options.force, info, result.records));
     say_done(args.out, result.sequences.size(), info, options);
   }
   return {};
 }
 
-void add_page_options(CLI::App* cmd, int& page, int& page_global) {
-  cmd->add_option("--page", page, "tokens a cache page")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  cmd->add_option("--page-global", page_global, "the same for global layers; default: as --page")
-      ->check(CLI::Range(1, 1 << 16));
+void add_page_options(CLI::App* cmd, PageArgs& pages) {
+  cmd->add_option("--page", pages.page, "tokens a cache page; default 16")
+      ->check(whole_number(1, 1 << 16));
+  cmd->add_option("--page-global", pages.page_global,
+                  "the same for global layers; default: as --page")
+      ->check(whole_number(1, 1 << 16));
 }
 
 }  // namespace
@@ -229,11 +275,12 @@ void add_score_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   cmd->add_option("--trace", args->trace, "also write the digests of every boundary, X.sbt");
   cmd->add_option("--temperature", args->temperature, "default: that of the rows, else 1");
   cmd->add_option("--suppress", args->suppress, "ids that leave the softmax, comma-separated")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(token_id());
   cmd->add_option("--key", args->keys, "read OURS from THEIRS, as OURS=THEIRS")
       ->take_all()
       ->expected(1);
-  add_page_options(cmd, args->page, args->page_global);
+  add_page_options(cmd, args->pages);
   cmd->footer(
       "Examples:\n"
       "  samebits score tiny --tokens rows.jsonl --out train.jsonl\n"
@@ -253,15 +300,24 @@ void add_rollout_command(CLI::App& app, GlobalOptions& options, int& exit_code) 
       ->required();
   cmd->add_option("--out", args->out, "token rows with logprobs; - is stdout")->required();
   cmd->add_option("--max-new", args->max_new, "tokens to draw a row")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
+      ->check(whole_number(1, uint64_t{1} << 31))
       ->capture_default_str();
   cmd->add_option("--temperature", args->temperature, "finite, above 0")->capture_default_str();
-  cmd->add_option("--seed", args->seed, "of the sampler")->capture_default_str();
+  cmd->add_option("--seed", args->seed, "of the sampler; default 0")
+      ->check(whole_number(0, UINT64_MAX));
   cmd->add_flag("--greedy", args->greedy, "the most likely token instead of a draw");
-  cmd->add_option("--stop", args->stop, "ids that end a row, comma-separated")->delimiter(',');
+  cmd->add_option("--stop", args->stop, "ids that end a row, comma-separated")
+      ->delimiter(',')
+      ->check(token_id());
   cmd->add_option("--suppress", args->suppress, "ids that are never drawn, comma-separated")
-      ->delimiter(',');
-  add_page_options(cmd, args->page, args->page_global);
+      ->delimiter(',')
+      ->check(token_id());
+  add_page_options(cmd, args->pages);
+  // Known, so that they are refused with the reason; not listed.
+  cmd->add_option("--top-k", args->sampling.top_k)->group("");
+  cmd->add_option("--top-p", args->sampling.top_p)->group("");
+  cmd->add_option("--min-p", args->sampling.min_p)->group("");
+  cmd->add_option("--repetition-penalty", args->sampling.penalty)->group("");
   cmd->footer(
       "top-k, top-p and penalties change the distribution behind the log-probability and are\n"
       "refused in strict runs.\n"

@@ -144,7 +144,7 @@ TEST(Score, RowsAndCommandLineMustAgree) {
   const std::string out = " --out " + scratch() + "/t.jsonl --force";
   Outcome o = samebits(score("--temperature 1" + out, tokens));
   EXPECT_EQ(o.code, 4);
-  EXPECT_THAT(o.err, HasSubstr("row a"));
+  EXPECT_THAT(o.err, HasSubstr("row \"a\""));
   EXPECT_EQ(samebits(score("--temperature 0.7" + out, tokens)).code, 0);
   EXPECT_EQ(samebits(score(out, tokens)).code, 0);
   EXPECT_THAT(read_text(scratch() + "/t.jsonl").value(), HasSubstr("\"temperature\":0.7,"));

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "samebits/cli/outputs.h"
 #include "samebits/gate/interrupt.h"
 #include "samebits/gate/record_gate.h"
 #include "samebits/gate/score_run.h"
@@ -27,19 +28,45 @@ Result<Code> run_records(const Args& args, const GlobalOptions& options) {
   return Code::kEqual;
 }
 
+// Records are read, nothing runs: options of a run would be silently ignored.
+Status check_records_alone(const Args& args, const GlobalOptions& options) {
+  const std::pair<const char*, bool> given[] = {{"--tokens", !args.tokens.empty()},
+                                                {"--suite", args.suite != "all"},
+                                                {"--guard", args.guard},
+                                                {"--tp", options.tp != 1},
+                                                {"--html", !options.html.empty()},
+                                                {"--inject", !options.inject.empty()}};
+  for (const auto& [flag, is] : given) {
+    if (!is) continue;
+    return refuse(Code::kUsage, std::string(flag) + " with --records",
+                  "records of an earlier run are read and nothing runs, so it would be ignored",
+                  "one of the two");
+  }
+  return {};
+}
+
 Result<Code> run(const Args& args, const GlobalOptions& options) {
-  if (!args.records.empty()) return run_records(args, options);
+  if (!args.records.empty()) {
+    SB_DO(check_records_alone(args, options));
+    return run_records(args, options);
+  }
+  std::vector<NamedPath> inputs = checkpoint_inputs(args.dir);
+  inputs.push_back({"--tokens", args.tokens});
+  SB_DO(check_outputs(inputs, {{"--html", options.html}}, options.force));
   SB_TRY(engine, Engine::open(args.dir, {.profile = options.profile,
                                          .backend = options.backend,
                                          .threads = options.threads,
                                          .tp = options.tp,
                                          .inject = options.inject,
+                                         .interrupted = [] { return interrupted(); },
                                          .guard = args.guard}));
   VerifyOptions verify_options;
   verify_options.suite = args.suite;
   if (!args.tokens.empty()) {
     const Architecture& arch = engine.model->arch;
     SB_TRY(rows, read_token_rows(args.tokens, arch.vocab, arch.max_position));
+    SB_TRY(semantics, agree_on_semantics(rows, arch, {}, {}));
+    verify_options.meaning = {semantics.temperature, semantics.suppress};
     verify_options.rows = as_sequences(rows);
   }
   for (const auto& f : engine.faults) {

@@ -29,6 +29,21 @@ bool colour() {
   return on;
 }
 
+// Names of rows and tensors come from files; their control bytes must not act on a terminal.
+std::string visible(const std::string& text) {
+  constexpr const char* kHex = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte >= 0x20 || c == '\n') && byte != 0x7f) {
+      out += c;
+    } else {
+      ((out += "\\x") += kHex[byte >> 4]) += kHex[byte & 15];
+    }
+  }
+  return out;
+}
+
 double seconds(std::chrono::steady_clock::duration d) {
   return std::chrono::duration<double>(d).count();
 }
@@ -62,13 +77,18 @@ void print_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(
 
 int report(const Refusal& refusal, const GlobalOptions& options) {
   if (interrupted()) {  // whatever failed, failed because of it
-    print_error("samebits: interrupted; no output was written\n");
+    const std::string text = "interrupted; no output was written";
+    if (options.json) {
+      print(refusal_json({Code::kInterrupted, refusal.asked, {text}, {}}));
+    } else {
+      print_error("samebits: " + text + "\n");
+    }
     return static_cast<int>(Code::kInterrupted);
   }
   if (options.json) {
     print(refusal_json(refusal));
   } else {
-    print_error("samebits: " + refusal.text() + "\n");
+    print_error("samebits: " + visible(refusal.text()) + "\n");
   }
   return static_cast<int>(refusal.code);
 }

@@ -4,7 +4,9 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <string_view>
 
 #include "samebits/cli/cmd_bench.h"
 #include "samebits/cli/cmd_compare.h"
@@ -16,7 +18,7 @@
 #include "samebits/cli/cmd_score.h"
 #include "samebits/cli/cmd_verify.h"
 #include "samebits/cli/console.h"
-#include "samebits/gate/interrupt.h"
+#include "samebits/cli/number_options.h"
 
 #ifndef SB_VERSION
 #define SB_VERSION "unknown"
@@ -36,11 +38,11 @@ void add_global_options(CLI::App& app, GlobalOptions& o) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--threads", o.threads, "CPU threads; 0 is all cores")
-      ->check(CLI::Range(0, 4096))
+      ->check(whole_number(0, 4096))
       ->capture_default_str()
       ->group(group);
   app.add_option("--tp", o.tp, "virtual tensor-parallel ranks")
-      ->check(CLI::IsMember({1, 2, 4, 8}))
+      ->check(CLI::IsMember(std::vector<std::string>{"1", "2", "4", "8"}))
       ->capture_default_str()
       ->group(group);
   app.add_option("--inject", o.inject, "plant a fault: NAME or NAME:layer=k; may be repeated")
@@ -50,6 +52,76 @@ void add_global_options(CLI::App& app, GlobalOptions& o) {
   app.add_flag("--json", o.json, "machine-readable output on standard output")->group(group);
   app.add_option("--html", o.html, "also write the report as one offline HTML file")->group(group);
   app.add_flag("--force", o.force, "replace output files that exist")->group(group);
+}
+
+// Which commands take which common options; another command would silently ignore them.
+struct Takers {
+  const char* option;
+  std::vector<std::string> commands;
+};
+
+const std::vector<Takers>& all_takers() {
+  static const std::vector<Takers> list = {
+      {"--profile", {"score", "rollout", "verify"}},
+      {"--backend", {"score", "rollout", "verify", "doctor"}},
+      {"--threads", {"score", "rollout", "verify", "model show"}},
+      {"--tp", {"score", "rollout", "verify"}},
+      {"--inject", {"score", "rollout", "verify"}},
+      {"--html", {"compare", "verify"}},
+      {"--force", {"model new", "score", "rollout", "compare", "verify"}},
+      {"--json",
+       {"model new", "model show", "score", "rollout", "verify", "compare", "inject list",
+        "contract list", "contract show", "doctor", "bench arith", "help"}},
+  };
+  return list;
+}
+
+std::string join(const std::vector<std::string>& words, const char* between) {
+  std::string out;
+  for (const auto& word : words) out += (out.empty() ? "" : between) + word;
+  return out;
+}
+
+// "model new": the words of the command that was asked for.
+std::string command_of(const CLI::App& app) {
+  std::vector<std::string> words;
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    words.push_back(at->get_name());
+  }
+  return join(words, " ");
+}
+
+// A fault of the command line, on its way out of the parser.
+struct UsageFault {
+  Refusal refusal;
+};
+
+void refuse_ignored_options(const CLI::App& app) {
+  const std::string command = command_of(app);
+  for (const auto& [option, commands] : all_takers()) {
+    if (app.get_option(option)->count() == 0) continue;
+    if (std::find(commands.begin(), commands.end(), command) != commands.end()) continue;
+    throw UsageFault{{Code::kUsage,
+                      "samebits " + command + " " + option,
+                      {command + " has no use for " + option + ", which would be ignored"},
+                      "leave it out; it belongs to " + join(commands, ", ")}};
+  }
+}
+
+// What the parser says, in the form of every refusal.
+Refusal parser_refusal(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string command = command_of(app);
+  std::string why = error.what();
+  const auto unknown = app.remaining(true);
+  if (!unknown.empty() &&
+      (command.empty() || error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))) {
+    why = "not known here: " + join(unknown, " ");
+  }
+  return {Code::kUsage,
+          "samebits" + (command.empty() ? "" : " " + command),
+          {why},
+          command.empty() ? "samebits --help" : "samebits " + command + " --help"};
 }
 
 }  // namespace
@@ -84,13 +156,18 @@ int run_program(int argc, char** argv) {
       "  samebits verify tiny\n"
       "  samebits compare rollout.sbt train.sbt --html report.html\n"
       "  samebits help codes");
+  // Runs when everything is parsed and before the command does.
+  app.parse_complete_callback([&app] { refuse_ignored_options(app); });
   try {
     app.parse(argc, argv);
+  } catch (const UsageFault& fault) {
+    exit_code = report(fault.refusal, options);
   } catch (const CLI::ParseError& e) {
-    // --help and --version arrive here too, with code 0.
-    return app.exit(e) == 0 ? 0 : static_cast<int>(Code::kUsage);
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help and --version
+    // Faults may stand before --json, which is then not parsed yet.
+    for (int i = 1; i < argc; ++i) options.json |= std::string_view(argv[i]) == "--json";
+    exit_code = report(parser_refusal(app, e), options);
   }
-  if (interrupted()) return static_cast<int>(Code::kInterrupted);
   // Output that did not reach its reader is no success.
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     print_error("samebits: environment: standard output could not be written\n");

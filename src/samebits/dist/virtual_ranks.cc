@@ -1,6 +1,8 @@
 #include "samebits/dist/virtual_ranks.h"
 
 #include <atomic>
+#include <functional>
+#include <mutex>
 #include <thread>
 
 #include "samebits/base/bits.h"
@@ -45,6 +47,15 @@ Result<std::vector<T>> on_ranks(int ranks, Body body) {
   return out;
 }
 
+// Ranks poll from their own threads; the caller's function is never run by two of them at once.
+std::function<bool()> one_at_a_time(std::mutex& mutex, std::function<bool()> interrupted) {
+  if (!interrupted) return interrupted;
+  return [&mutex, interrupted = std::move(interrupted)] {
+    std::lock_guard lock(mutex);
+    return interrupted();
+  };
+}
+
 tl::unexpected<Refusal> disagree(int rank) {
   return refuse(Code::kDrift, "agree among ranks",
                 "rank " + std::to_string(rank) + " and rank 0 came to different bits");
@@ -61,8 +72,10 @@ Result<RunResult> score_rows_ranks(const Model& model, Device& device, ThreadPoo
   }
   SB_TRY(plan, plan_rank(model.arch, 0, ranks));
   SB_ASSERT(plan.size == ranks, "a plan of another size");
+  std::mutex polling;
   SB_TRY(parts, on_ranks<RunResult>(ranks, [&](int rank, ThreadPool& own, Parallel& parallel) {
            RunOptions mine = options;
+           mine.interrupted = one_at_a_time(polling, options.interrupted);
            if (rank != 0) mine.progress = nullptr;
            return score_rows(model, device, own, parallel, sequences, mine);
          }));
@@ -82,8 +95,10 @@ Result<RolloutResult> rollout_ranks(const Model& model, Device& device, ThreadPo
   }
   SB_TRY(plan, plan_rank(model.arch, 0, ranks));
   SB_ASSERT(plan.size == ranks, "a plan of another size");
+  std::mutex polling;
   SB_TRY(parts, on_ranks<RolloutResult>(ranks, [&](int rank, ThreadPool& own, Parallel& parallel) {
            RolloutOptions mine = options;
+           mine.interrupted = one_at_a_time(polling, options.interrupted);
            if (rank != 0) mine.progress = nullptr;
            return rollout(model, device, own, parallel, prompts, mine);
          }));

@@ -163,6 +163,21 @@ TEST(VirtualRanks, ARefusalOfAllRanksIsTheRunsRefusal) {
   EXPECT_TRUE(refused(on_ranks(4, run), "lack for global layers", Code::kEnvironment));
 }
 
+TEST(VirtualRanks, RanksPollOneAtATime) {
+  RunOptions run = run_of("decode");
+  std::atomic<int> inside{0};
+  int64_t polls = 0;  // not atomic: the sanitizer for threads would see a race
+  run.interrupted = [&] {
+    EXPECT_EQ(inside.fetch_add(1), 0);
+    std::this_thread::yield();
+    ++polls;
+    inside.fetch_sub(1);
+    return false;
+  };
+  ASSERT_TRUE(on_ranks(4, run));
+  EXPECT_GE(polls, 4);
+}
+
 TEST(VirtualRanks, OneInterruptedRankEndsTheRun) {
   for (const char* schedule : {"train", "decode"}) {
     RunOptions run = run_of(schedule);

@@ -25,7 +25,7 @@ Result<Engine> Engine::open(const std::string& dir, const EngineOptions& options
   }
   e.device = options.guard ? make_guard_device() : make_cpu_device();
   e.pool = std::make_unique<ThreadPool>(options.threads);
-  SB_TRY(model, load_model(dir, *e.device, *e.pool));
+  SB_TRY(model, load_model(dir, *e.device, *e.pool, options.interrupted));
   e.model = std::make_unique<Model>(std::move(model));
   SB_TRY(plan, plan_rank(e.model->arch, 0, options.tp));
   SB_ASSERT(plan.size == options.tp, "a plan of another size");

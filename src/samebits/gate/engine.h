@@ -1,6 +1,7 @@
 // Engine: a model opened for a run: device, threads, weights and the options every command shares.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct EngineOptions {
   int threads = 0;  // 0: all cores
   int tp = 1;
   std::vector<std::string> inject;
+  std::function<bool()> interrupted;  // polled while the model loads; may be empty
   bool guard = false;  // memory that faults outside operators, for tests of the layers above ops/
 };
 

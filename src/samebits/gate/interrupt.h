@@ -1,5 +1,6 @@
 // Ctrl-C as a flag: the signal handler sets it, long loops poll it and return `stopped()`. Outputs
-// that are not committed then disappear with their OutputFile. A second Ctrl-C kills at once.
+// that are not committed then disappear with their OutputFile. A second Ctrl-C ends the
+// program at once.
 #pragma once
 
 #include <atomic>

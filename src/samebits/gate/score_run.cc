@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "samebits/base/bits.h"
 #include "samebits/base/file.h"
+#include "samebits/gate/numbers.h"
 #include "samebits/gate/record_gate.h"
 #include "samebits/gate/score_file.h"
 
@@ -39,39 +41,80 @@ std::vector<std::string> token_digests(const std::vector<Sequence>& sequences) {
   return out;
 }
 
+namespace {
+
+// One value for all rows: the command line's where it speaks, else the rows'. A row that says
+// nothing goes with a command line, and is no witness for what its neighbours say.
+template <class T, class Field, class Same, class Text>
+Status agree(const std::vector<TokenRow>& rows, const char* what, bool given,
+             std::optional<T>& value, Field field, Same same, Text text) {
+  const TokenRow* speaker = nullptr;
+  for (const auto& row : rows) {
+    const std::optional<T>& own = row.*field;
+    const std::string asked = "run row " + in_quotes(row.id);
+    const std::string remedy = std::string("rows of one ") + what + " at a time";
+    if (given) {
+      if (own && !same(*own, *value)) {
+        return refuse(Code::kSemanticsDiffer, asked,
+                      std::string("its ") + what + " is " + text(*own) + ", the command line's " +
+                          text(*value),
+                      remedy);
+      }
+      continue;
+    }
+    if (&row == &rows.front()) {
+      speaker = &row;
+      value = own;
+      continue;
+    }
+    if (own.has_value() == value.has_value() && (!own || same(*own, *value))) continue;
+    return refuse(Code::kSemanticsDiffer, asked,
+                  std::string("its ") + what + " is " + (own ? text(*own) : "not given") +
+                      ", that of row " + in_quotes(speaker->id) + " is " +
+                      (value ? text(*value) : "not given"),
+                  remedy + ", or --" + what + " where a row says nothing");
+  }
+  return {};
+}
+
+std::string ids_text(const std::vector<int32_t>& ids) {
+  std::string out = "[";
+  for (size_t i = 0; i < ids.size() && i < 8; ++i) out += (i ? "," : "") + std::to_string(ids[i]);
+  return out + (ids.size() > 8 ? ",…]" : "]");
+}
+
+}  // namespace
+
+Status check_vocabulary(const char* flag, const std::vector<int32_t>& ids, int64_t vocab) {
+  for (int32_t id : ids) {
+    if (id >= 0 && id < vocab) continue;
+    return refuse(Code::kUsage, std::string(flag) + " " + std::to_string(id),
+                  "the vocabulary is 0 … " + std::to_string(vocab - 1), "an id inside it");
+  }
+  return {};
+}
+
 Result<Semantics> agree_on_semantics(const std::vector<TokenRow>& rows, const Architecture& arch,
                                      std::optional<float> temperature,
                                      std::optional<std::vector<int32_t>> suppress) {
   if (temperature && !(std::isfinite(*temperature) && *temperature > 0)) {
-    return refuse(Code::kRefused, "run at temperature " + std::to_string(*temperature),
-                  "it is not finite and above 0", "--temperature 1, or --greedy to draw the best");
+    const std::string text = std::isfinite(*temperature) ? shortest(*temperature)
+                             : std::isnan(*temperature)  ? "NaN"
+                                                         : "infinity";
+    return refuse(Code::kRefused, "run at temperature " + text, "it is not finite and above 0",
+                  "--temperature 1; samebits rollout --greedy takes the most likely token");
   }
   if (suppress) {
+    SB_DO(check_vocabulary("--suppress", *suppress, arch.vocab));
     std::sort(suppress->begin(), suppress->end());
     suppress->erase(std::unique(suppress->begin(), suppress->end()), suppress->end());
   }
-  const auto speaker = [](bool given) { return given ? "the command line" : "an earlier row"; };
-  const std::string temperature_of = speaker(temperature.has_value());
-  const std::string suppress_of = speaker(suppress.has_value());
-  for (const auto& row : rows) {
-    if (row.temperature) {
-      if (temperature && float_bits(*temperature) != float_bits(*row.temperature)) {
-        return refuse(Code::kSemanticsDiffer, "score row " + row.id,
-                      "it was sampled at temperature " + std::to_string(*row.temperature) + ", " +
-                          temperature_of + " says " + std::to_string(*temperature),
-                      "score rows of one temperature at a time");
-      }
-      temperature = row.temperature;
-    }
-    if (row.suppress) {
-      if (suppress && *suppress != *row.suppress) {
-        return refuse(Code::kSemanticsDiffer, "score row " + row.id,
-                      "its suppressed ids are not those of " + suppress_of,
-                      "score rows with one list of suppressed ids at a time");
-      }
-      suppress = row.suppress;
-    }
-  }
+  SB_DO(agree(
+      rows, "temperature", temperature.has_value(), temperature, &TokenRow::temperature,
+      [](float a, float b) { return float_bits(a) == float_bits(b); },
+      [](float t) { return shortest(t); }));
+  SB_DO(agree(rows, "suppress", suppress.has_value(), suppress, &TokenRow::suppress,
+              std::equal_to<std::vector<int32_t>>(), ids_text));
   Semantics s;
   s.temperature = temperature.value_or(1.0f);
   if (suppress) {
@@ -106,7 +149,7 @@ Status write_run_json(const std::string& path, bool force, const RunInfo& info,
   for (const auto& s : seal_records(records)) lines.push_back(sealed_json(s));
   j["records"] = std::move(lines);
   SB_TRY(out, OutputFile::create(path, force));
-  SB_DO(out.write(j.dump(1) + "\n"));
+  SB_DO(out.write(j.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"));
   return out.commit();
 }
 

@@ -21,10 +21,14 @@ struct Semantics {
 
 // From the command line if given, else from the rows, else temperature 1 and the checkpoint's
 // suppressed ids. Rows that disagree with each other or with the command line are refused
-// (kSemanticsDiffer): a silent choice here is the commonest cause of a mismatch.
+// (kSemanticsDiffer) by name, and so is a mixture of rows that say and rows that do not, unless the
+// command line says it for all: a silent choice here is the commonest cause of a mismatch.
 Result<Semantics> agree_on_semantics(const std::vector<TokenRow>& rows, const Architecture& arch,
                                      std::optional<float> temperature,
                                      std::optional<std::vector<int32_t>> suppress);
+
+// kUsage for an id of the command line outside 0 … vocab−1.
+Status check_vocabulary(const char* flag, const std::vector<int32_t>& ids, int64_t vocab);
 
 struct RunInfo {
   std::string command;

@@ -57,7 +57,7 @@ TEST(Semantics, WithoutAnyWordItIsTemperatureOneAndTheCheckpointsIds) {
 }
 
 TEST(Semantics, RowsDecideOverTheCheckpoint) {
-  const Semantics s = agreed({row("a"), row("b", 0.7f, Ids{5})}, arch({4, 9}));
+  const Semantics s = agreed({row("a", 0.7f, Ids{5}), row("b", 0.7f, Ids{5})}, arch({4, 9}));
   EXPECT_EQ(s.temperature, 0.7f);
   EXPECT_EQ(s.suppress, Ids{5});
   EXPECT_EQ(agreed({row("a", {}, Ids{})}, arch({4, 9})).suppress, Ids{});
@@ -79,28 +79,46 @@ TEST(Semantics, AgreementIsNoConflict) {
 
 TEST(Semantics, RowsAgainstTheCommandLineAreRefused) {
   std::string text = disagreement({row("a"), row("b", 0.7f)}, 1.0f);
-  EXPECT_THAT(text, HasSubstr("row b"));
+  EXPECT_THAT(text, HasSubstr("row \"b\""));
   EXPECT_THAT(text, HasSubstr("0.7"));
-  EXPECT_THAT(text, HasSubstr("the command line says 1.0"));
+  EXPECT_THAT(text, HasSubstr("the command line's 1"));
   text = disagreement({row("a"), row("b", {}, Ids{3})}, {}, Ids{4});
-  EXPECT_THAT(text, HasSubstr("not those of the command line"));
+  EXPECT_THAT(text, HasSubstr("its suppress is [3], the command line's [4]"));
   EXPECT_NE(disagreement({row("a", {}, Ids{})}, {}, Ids{4}), "");
 }
 
 TEST(Semantics, RowsAgainstEachOtherAreRefused) {
   std::string text = disagreement({row("a", 1.0f), row("b", 0.7f)});
-  EXPECT_THAT(text, HasSubstr("row b"));
-  EXPECT_THAT(text, HasSubstr("an earlier row says 1.0"));
+  EXPECT_THAT(text, HasSubstr("run row \"b\""));
+  EXPECT_THAT(text, HasSubstr("that of row \"a\" is 1"));
   EXPECT_THAT(disagreement({row("a", {}, Ids{3}), row("b", {}, Ids{4})}),
-              HasSubstr("not those of an earlier row"));
+              HasSubstr("its suppress is [4], that of row \"a\" is [3]"));
 }
 
 TEST(Semantics, TheMessageNamesWhoeverSaidOtherwise) {
   // The command line chose ids only; the temperature is that of an earlier row.
   EXPECT_THAT(disagreement({row("a", 1.0f), row("b", 0.7f)}, {}, Ids{4}),
-              HasSubstr("an earlier row says 1.0"));
+              HasSubstr("that of row \"a\" is 1"));
   EXPECT_THAT(disagreement({row("a", {}, Ids{3}), row("b", {}, Ids{4})}, 1.0f),
-              HasSubstr("not those of an earlier row"));
+              HasSubstr("that of row \"a\" is [3]"));
+}
+
+TEST(Semantics, ARowThatSaysNothingDoesNotFollowItsNeighbours) {
+  EXPECT_THAT(disagreement({row("a"), row("b", 0.7f)}),
+              HasSubstr("its temperature is 0.7, that of row \"a\" is not given"));
+  EXPECT_THAT(disagreement({row("a", 0.7f), row("b", 0.7f), row("c")}), HasSubstr("row \"c\""));
+  EXPECT_THAT(disagreement({row("a"), row("b", {}, Ids{})}), HasSubstr("row \"b\""));
+  // The command line speaks for it.
+  EXPECT_EQ(agreed({row("a"), row("b", 0.7f)}, arch(), 0.7f).temperature, 0.7f);
+}
+
+TEST(Semantics, IdsOfTheCommandLineLieInTheVocabulary) {
+  for (const int32_t id : {-1, static_cast<int32_t>(arch().vocab)}) {
+    const auto s = agree_on_semantics({}, arch(), {}, Ids{3, id});
+    ASSERT_FALSE(s);
+    EXPECT_EQ(s.error().code, Code::kUsage);
+    EXPECT_THAT(s.error().text(), HasSubstr("--suppress " + std::to_string(id)));
+  }
 }
 
 TEST(Semantics, TemperaturesOneUlpApartAreTwoTemperatures) {

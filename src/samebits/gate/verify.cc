@@ -104,8 +104,14 @@ std::vector<Sequence> Matrix::company(const Scenario& s, const std::vector<Seque
   uint64_t stream = 1000;
   for (auto it = rows.rbegin(); it != rows.rend(); ++it) {
     const int64_t n = 3 + static_cast<int64_t>(stream % 7) * 9;
-    all.push_back(
-        {"stranger " + std::to_string(stream), random_tokens(engine_.model->arch, n, stream), 1});
+    Sequence stranger{"stranger " + std::to_string(stream),
+                      random_tokens(engine_.model->arch, n, stream), 1};
+    for (auto& id : stranger.tokens) {  // a suppressed id has no log-probability
+      while (std::binary_search(s.meaning.suppress.begin(), s.meaning.suppress.end(), id)) {
+        id = static_cast<int32_t>((id + 1) % engine_.model->arch.vocab);
+      }
+    }
+    all.push_back(std::move(stranger));
     ++stream;
     all.push_back(*it);
   }
@@ -292,15 +298,24 @@ Result<VerifyReport> verify(Engine& engine, const VerifyOptions& options) {
 
   Matrix matrix(engine, options, rows, long_rows);
   VerifyReport report;
-  report.header = engine.header(engine.run_options({}));
+  RunOptions plain = engine.run_options({});
+  plain.session.temperature = options.meaning.temperature;
+  plain.session.suppress = options.meaning.suppress;
+  report.header = engine.header(plain);
   for (const auto& fault : engine.faults) report.planted.push_back(fault_info(fault.kind).name);
   std::vector<Scenario> scenarios = all_scenarios(arch, long_tokens);
   if (options.suite == "hybrid-attention") {
     std::erase_if(scenarios, [](const Scenario& s) { return !s.hybrid; });
   }
-  for (auto& s : scenarios) spare_ids_of(rows, arch.vocab, s.meaning.suppress);
+  for (auto& s : scenarios) {
+    if (s.meaning == Meaning{}) {
+      s.meaning = options.meaning;
+    } else {
+      spare_ids_of(rows, arch.vocab, s.meaning.suppress);
+    }
+  }
   SB_DO(matrix.check_faults(scenarios));
-  SB_TRY(reference, matrix.reference(matrix.rows(), Meaning{}, /*traced=*/true));
+  SB_TRY(reference, matrix.reference(matrix.rows(), options.meaning, /*traced=*/true));
   const auto probed = std::max_element(rows.begin(), rows.end(), [](auto& a, auto& b) {
     return std::min<int64_t>(a.size(), 65) < std::min<int64_t>(b.size(), 65);
   });  // the first row of 65 tokens or more, else the longest

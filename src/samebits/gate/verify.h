@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "samebits/gate/engine.h"
+#include "samebits/gate/scenarios.h"
 #include "samebits/gate/spread.h"
 
 namespace sb {
 
 struct VerifyOptions {
   std::vector<Sequence> rows;  // empty: made from the vocabulary, 5 to 200 tokens and a long one
-  std::string suite = "all";   // or "hybrid-attention"
+  Meaning meaning;  // of the rows; for every scenario that has no other temperature or list
+  std::string suite = "all";  // or "hybrid-attention"
   std::function<void(const std::string& scenario, int64_t done, int64_t total)> progress;
   std::function<bool()> interrupted;
 };

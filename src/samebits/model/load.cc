@@ -3,13 +3,12 @@
 // Each value is looked at once, for the digest and for NaN and infinity: a file whose header is
 // right and whose content is not is the fault that otherwise shows as a strange model.
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <mutex>
-#include <sstream>
 
+#include "samebits/base/host_memory.h"
 #include "samebits/model/fingerprint.h"
 #include "samebits/model/load.h"
 #include "samebits/model/source.h"
@@ -90,7 +89,8 @@ Status place(Storage& storage, const std::string& dir, Loading& load) {
 }
 
 // Makes or copies and scans every piece of every tensor, in parallel.
-Status fill(Device& device, ThreadPool& pool, Loading& load) {
+Status fill(Device& device, ThreadPool& pool, Loading& load,
+            const std::function<bool()>& interrupted) {
   struct Piece {
     size_t tensor;
     int64_t first, count;
@@ -106,7 +106,12 @@ Status fill(Device& device, ThreadPool& pool, Loading& load) {
   }
   std::vector<TensorScan> scans(pieces.size());
   std::mutex copying;  // devices take one copy at a time
+  std::atomic<bool> stop{false};
   SB_DO(pool.parallel_for(static_cast<int64_t>(pieces.size()), [&](int64_t n) {
+    if (stop || (interrupted && interrupted())) {
+      stop = true;
+      return;
+    }
     const Piece& p = pieces[n];
     char* to = static_cast<char*>(load.views[p.tensor].ptr) + 2 * p.first;
     const bool in_map = !load.source.empty() && load.source[p.tensor] == load.views[p.tensor].ptr;
@@ -126,6 +131,7 @@ Status fill(Device& device, ThreadPool& pool, Loading& load) {
     std::lock_guard lock(copying);
     device.copy_in(to, buffer.data(), buffer.size() * 2);
   }));
+  if (stop) return refuse(Code::kInterrupted, "load the model", "interrupted");
   SB_DO(device.sync());
   load.scans.resize(load.tensors.size());
   for (size_t n = 0; n < pieces.size(); ++n) load.scans[pieces[n].tensor].merge(scans[n]);
@@ -201,16 +207,8 @@ std::string weights_digest(const std::vector<TensorRecord>& sorted) {
   return sha.hex();
 }
 
-int64_t available_host_bytes() {
-  std::ostringstream all;  // not a map: files of /proc have no size
-  all << std::ifstream("/proc/meminfo").rdbuf();
-  const std::string text = all.str();
-  const size_t at = text.find("MemAvailable:");
-  if (at == std::string::npos) return -1;
-  return std::strtoll(text.c_str() + at + std::strlen("MemAvailable:"), nullptr, 10) * 1024;
-}
-
-Result<Model> load_model(const std::string& dir, Device& device, ThreadPool& pool) {
+Result<Model> load_model(const std::string& dir, Device& device, ThreadPool& pool,
+                         const std::function<bool()>& interrupted) {
   Loading load;
   SB_TRY(arch, load_architecture(dir));
   load.arch = std::move(arch);
@@ -228,7 +226,7 @@ Result<Model> load_model(const std::string& dir, Device& device, ThreadPool& poo
   load.warnings.insert(load.warnings.end(), source.warnings.begin(), source.warnings.end());
   storage->source = std::move(source);
   SB_DO(place(*storage, dir, load));
-  SB_DO(fill(device, pool, load));
+  SB_DO(fill(device, pool, load, interrupted));
   SB_DO(judge(dir, load));
 
   Model model;

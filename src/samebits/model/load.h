@@ -20,7 +20,4 @@ std::string weights_digest(const std::vector<TensorRecord>& sorted);
 Status check_tokenizer(const std::string& dir, const Architecture& arch,
                        std::vector<std::string>& warnings);
 
-// Memory the system could hand out now, or −1 where it does not say.
-int64_t available_host_bytes();
-
 }  // namespace sb

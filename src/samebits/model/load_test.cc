@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "samebits/base/host_memory.h"
 #include "samebits/model/fingerprint.h"
 #include "samebits/model/synthetic.h"
 #include "samebits/model/testing.h"

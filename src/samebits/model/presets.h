@@ -3,6 +3,7 @@
 // a multiple of 256, every sharded K a multiple of 128.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct NewModel {
   bool text_only_names = false;
   int64_t shard_bytes = int64_t{5} << 30;  // a file holds at least one tensor, else at most this
   bool force = false;                      // replace a checkpoint that is there
+  std::function<bool()> interrupted;       // polled while tensors are written; may be empty
 };
 
 struct NewModelReport {
@@ -34,7 +36,8 @@ struct NewModelReport {
   bool is_virtual = false;
 };
 
-// Writes a checkpoint folder: config.json last, so that a broken run leaves no folder that loads.
+// Writes a checkpoint folder: config.json last, so that a killed run leaves no folder that loads. A
+// run that is refused (a full disk, an interrupt) removes the files that it wrote.
 Result<NewModelReport> write_synthetic(const NewModel& what);
 
 inline constexpr const char* kVirtualFile = "samebits_virtual.json";

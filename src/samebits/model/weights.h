@@ -2,6 +2,7 @@
 // pointer, checked after each load. Buffers (layer_scalar) count as weights.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ struct Model {
 
 // Loads a checkpoint folder onto a device. On a device that reads host memory the tensors stay in
 // the mapped files. Refuses missing, extra, duplicate or misshapen tensors and non-finite values.
-Result<Model> load_model(const std::string& dir, Device& device, ThreadPool& pool);
+// `interrupted` is polled by the pool's threads while values are read (kInterrupted); may be empty.
+Result<Model> load_model(const std::string& dir, Device& device, ThreadPool& pool,
+                         const std::function<bool()>& interrupted = {});
 
 }  // namespace sb

@@ -94,6 +94,9 @@ Status write_shard(const std::string& path, const std::vector<ExpectedTensor>& t
   for (const auto& t : tensors) {
     const SyntheticTensor values(t, what.seed);
     for (int64_t at = 0; at < t.numel();) {
+      if (what.interrupted && what.interrupted()) {
+        return refuse(Code::kInterrupted, "write " + path, "interrupted");
+      }
       const int64_t n = std::min<int64_t>(t.numel() - at, static_cast<int64_t>(buffer.size()));
       values.fill(buffer.data(), at, n);
       SB_DO(file.write(buffer.data(), static_cast<size_t>(n) * 2));
@@ -111,7 +114,8 @@ std::string shard_name(size_t i, size_t n) {
 
 }  // namespace
 
-Result<NewModelReport> write_synthetic(const NewModel& what) {
+static Result<NewModelReport> write_folder(const NewModel& what,
+                                           std::vector<std::string>& written) {
   SB_TRY(arch, preset_architecture(what.preset));
   if (what.shard_bytes < 1) {
     return refuse(Code::kUsage, "write shards of " + std::to_string(what.shard_bytes) + " bytes",
@@ -135,6 +139,7 @@ Result<NewModelReport> write_synthetic(const NewModel& what) {
     v["preset"] = what.preset;
     v["seed"] = what.seed;
     SB_DO(write_text(base + kVirtualFile, v.dump(2) + "\n"));
+    written.push_back(base + kVirtualFile);
   } else {
     report.bytes = 2 * report.parameters;
     SB_DO(check_disk(what.dir, report.bytes + (1 << 20)));
@@ -145,6 +150,7 @@ Result<NewModelReport> write_synthetic(const NewModel& what) {
       const std::string name =
           shards.size() == 1 ? "model.safetensors" : shard_name(i, shards.size());
       SB_DO(write_shard(base + name, shards[i], what));
+      written.push_back(base + name);
       for (const auto& t : shards[i]) {
         map[what.text_only_names ? text_only_name(t.name) : t.name] = name;
       }
@@ -153,9 +159,19 @@ Result<NewModelReport> write_synthetic(const NewModel& what) {
       const ordered_json index = {{"metadata", {{"total_size", report.bytes}}},
                                   {"weight_map", map}};
       SB_DO(write_text(base + "model.safetensors.index.json", index.dump(2) + "\n"));
+      written.push_back(base + "model.safetensors.index.json");
     }
   }
   SB_DO(write_text(base + "config.json", write_config(arch)));
+  return report;
+}
+
+Result<NewModelReport> write_synthetic(const NewModel& what) {
+  std::vector<std::string> written;
+  auto report = write_folder(what, written);
+  if (!report) {  // its own files alone: another process may write into this folder too
+    for (const auto& path : written) unlink(path.c_str());
+  }
   return report;
 }
 

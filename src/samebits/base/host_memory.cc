@@ -1,0 +1,20 @@
+#include "samebits/base/host_memory.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace sb {
+
+int64_t available_host_bytes() {
+  std::ostringstream all;  // not a map: files of /proc have no size
+  all << std::ifstream("/proc/meminfo").rdbuf();
+  const std::string text = all.str();
+  const size_t at = text.find("MemAvailable:");
+  if (at == std::string::npos) return -1;
+  return std::strtoll(text.c_str() + at + std::strlen("MemAvailable:"), nullptr, 10) * 1024;
+}
+
+}  // namespace sb
