@@ -68,6 +68,10 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
                    const nlohmann::json::exception& e) override {
     std::string what = e.what();
     if (const size_t at = what.rfind("; last read"); at != std::string::npos) what.resize(at);
+    // "[json.exception.out_of_range.406] number overflow …": the library's name is no help.
+    if (const size_t at = what.find("] "); what[0] == '[' && at != std::string::npos) {
+      what.erase(0, at + 2);
+    }
     if (const size_t at = what.find(" - "); at != std::string::npos) what.erase(0, at + 3);
     error = "not JSON at column " + std::to_string(position) + ": " + what;
     return false;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "samebits/model/json_strict.h"
 #include "samebits/model/safetensors.h"
@@ -98,8 +99,9 @@ Result<Checkpoint> Checkpoint::open(const std::string& dir) {
     }
     out.files_.push_back(std::move(map));
   }
-  std::sort(out.tensors_.begin(), out.tensors_.end(),
-            [](const SafeTensor& a, const SafeTensor& b) { return a.name < b.name; });
+  std::sort(out.tensors_.begin(), out.tensors_.end(), [](const SafeTensor& a, const SafeTensor& b) {
+    return std::tie(a.name, a.file) < std::tie(b.name, b.file);
+  });
 
   for (size_t i = 1; i < out.tensors_.size(); ++i) {
     const SafeTensor &a = out.tensors_[i - 1], &b = out.tensors_[i];
