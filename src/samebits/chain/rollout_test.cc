@@ -154,6 +154,7 @@ TEST(Rollout, AGreedyTokenIsTheMostProbableOne) {
   std::vector<Sequence> others;
   for (int32_t id = 3; id < 2500; id += 97) {
     others.push_back(base);
+    others.back().id = "with " + std::to_string(id);
     others.back().tokens.back() = id;
   }
   RunOptions run = run_of("train");
