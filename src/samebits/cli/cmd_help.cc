@@ -58,6 +58,9 @@ constexpr const char* kFormats = R"(Token rows: JSON lines, what is scored.
   temperature optional, above 0        suppress  optional list of ids
               in a run all rows agree, or none has it, or the command line says it
   Other keys are kept and ignored. --key logprobs=rollout_log_probs reads another name.
+  A first line {"samebits":"rollout/1", …} with the members of a score file's first line says what
+  the run was; rollout writes it, logs of other engines do without. compare and audit read null,
+  NaN and Infinity as values that are no log-probabilities, count them and end with 6.
 
 Score file: JSON lines, version score/1. First line, then one line per row in input order:
   {"samebits":"score/1","model":M,"weights":W,"contracts":"ID:DIGEST","profile":"sm90",

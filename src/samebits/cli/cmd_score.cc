@@ -43,14 +43,6 @@ EngineOptions engine_options(const GlobalOptions& o) {
           .interrupted = [] { return interrupted(); }};
 }
 
-void say_warnings(const Engine& engine) {
-  for (const auto& w : engine.model->warnings) print_error("samebits: note: " + w + "\n");
-  for (const auto& f : engine.faults) {
-    print_error(std::string("samebits: planted fault: ") + fault_info(f.kind).name + ", first at " +
-                boundary_name(fault_boundary(f, engine.model->arch)) + "\n");
-  }
-}
-
 RunInfo run_info(const Engine& engine, const RunOptions& run, const std::string& command) {
   return {.command = command,
           .header = engine.header(run),
@@ -233,6 +225,7 @@ Status run_rollout(const RolloutArgs& args, const GlobalOptions& options) {
   rollout.progress = [&](int64_t done, int64_t) { progress.update(done); };
   const std::string run_json = run_json_path(args.out);
   SB_TRY(out, OutputFile::create(args.out, options.force));
+  SB_DO(out.write(rollout_header_line(engine.header(run))));
   const Clock clock;
   SB_TRY(result,
          rollout_ranks(*engine.model, *engine.device, *engine.pool, options.tp, prompts, rollout));
@@ -262,6 +255,14 @@ void add_page_options(CLI::App* cmd, PageArgs& pages) {
 }
 
 }  // namespace
+
+void say_warnings(const Engine& engine) {
+  for (const auto& w : engine.model->warnings) print_error("samebits: note: " + w + "\n");
+  for (const auto& f : engine.faults) {
+    print_error(std::string("samebits: planted fault: ") + fault_info(f.kind).name + ", first at " +
+                boundary_name(fault_boundary(f, engine.model->arch)) + "\n");
+  }
+}
 
 void add_score_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   CLI::App* cmd = app.add_subcommand("score", "Log-probabilities of token rows under one schedule");

@@ -72,6 +72,11 @@ Tone tone_of(Code code) {
   return code == Code::kDrift || code == Code::kBrokenData ? Tone::kBad : Tone::kWarn;
 }
 
+std::string with_verdict_tone(const std::string& text, Code code) {
+  const std::string word = verdict_word(code);
+  return toned(word, tone_of(code)) + text.substr(word.size());
+}
+
 void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 void print_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 

@@ -31,6 +31,8 @@ bool stderr_is_terminal();
 std::string toned(std::string_view text, Tone tone);
 // Tone of a verdict: equal is good, drift and broken are bad, the rest warn.
 Tone tone_of(Code code);
+// A report that begins with its verdict word: that word takes colour, the rest stays plain.
+std::string with_verdict_tone(const std::string& text, Code code);
 
 void print(std::string_view text);        // standard output
 void print_error(std::string_view text);  // standard error

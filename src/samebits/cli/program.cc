@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "samebits/cli/cmd_audit.h"
 #include "samebits/cli/cmd_bench.h"
 #include "samebits/cli/cmd_compare.h"
 #include "samebits/cli/cmd_contract.h"
@@ -144,6 +145,7 @@ int run_program(int argc, char** argv) {
   add_rollout_command(app, options, exit_code);
   add_verify_command(app, options, exit_code);
   add_compare_command(app, options, exit_code);
+  add_audit_command(app, options, exit_code);
   add_inject_command(app, options, exit_code);
   add_contract_command(app, options, exit_code);
   add_doctor_command(app, options, exit_code);

@@ -1,9 +1,9 @@
 // Comparing two runs: first whether they may be compared at all, then bit by bit.
 //
-// Triage, each step with its own code: data sound (6) → ids, rows, tokens, profile, contracts (2) →
-// weights (3) → temperature, suppressed ids, model configuration (4) → operators (1). All steps
-// that can be taken are taken and reported; the code is the worst of them in the order of `worst`.
-// Schedule, order of rows in the file, backend and host are free to differ.
+// Triage, each step with its own code: data sound (6) → ids, rows, tokens, masks, profile,
+// contracts (2) → weights (3) → sampling semantics, model configuration (4) → operators (1). All
+// steps that can be taken are taken and reported; the code is the worst of them in the order of
+// `worst`. Schedule, order of rows in the file, backend and host are free to differ.
 //
 // The finding is the first difference in causal order (boundary, then sequence, then position);
 // the largest is shown beside it. The largest is usually far downstream: a fault of 0.03 % at layer
@@ -36,6 +36,8 @@ inline constexpr const char* kCrossProfileComparator = "cross-profile.v1";
 struct CompareOptions {
   std::string comparator;      // "" is bits.v1
   TokenRowOptions token_rows;  // how external logs name their keys
+  // The temperature of a log that does not state it; one that states another is refused (4).
+  std::optional<float> temperature_a, temperature_b;
 };
 
 // One place where the sides differ (or hold a non-finite value).
@@ -56,6 +58,14 @@ struct BoundaryCount {
   int64_t rows = 0, differing = 0, non_finite_a = 0, non_finite_b = 0;
 };
 
+// One token row of two score files or logs.
+struct RowCount {
+  std::string id;
+  int64_t compared = 0, differing = 0, masked = 0, bad = 0;  // tokens
+  double max_abs_diff = 0;
+  std::optional<Difference> first;
+};
+
 struct Comparison {
   Code code = Code::kEqual;
   std::string finding;             // one sentence: the reason for the code
@@ -67,10 +77,15 @@ struct Comparison {
   RunHeader a, b;                            // an external log has an empty profile
   int64_t sequences = 0;                     // token rows compared
   int64_t compared = 0, differing = 0;       // logprobs, or row digests over all boundaries
-  int64_t masked = 0;                        // scored tokens left out by a mask
+  int64_t masked = 0, masked_rows = 0;       // scored tokens left out by a mask; rows without any
+  int64_t bad_a = 0, bad_b = 0;              // log-probabilities that are not finite or positive
   std::optional<Difference> first, largest;  // largest |Δ|; traces: only where values are known
   std::vector<BoundaryCount> boundaries;     // traces, causal order
+  std::vector<RowCount> rows;                // scores, in A's order
   std::vector<Metric> metrics;               // scores
+  // What the differences look like, for machines: "filler-zeros", "constant-stream", "bad-values",
+  // "shift", "constant-bias", "one-sided", "temperature", "bf16-log", "rounded-log".
+  std::vector<std::string> signatures;
   bool a_is_train = false;  // which side the metrics call training: B, unless only A's schedule is
 };
 
@@ -81,6 +96,7 @@ struct ScoreSide {
   bool external = false;  // header unknown, except what the rows say
   struct Row {
     ScoreRow score;
+    std::vector<int32_t> tokens;  // empty where only their digest is known
     std::vector<uint8_t> mask;  // empty: all scored tokens count
     std::optional<float> temperature;
     std::optional<std::vector<int32_t>> suppress;
@@ -88,7 +104,7 @@ struct ScoreSide {
   std::vector<Row> rows;
 };
 ScoreSide score_side(ScoreFile file, std::string name);
-ScoreSide score_side(std::vector<TokenRow> rows, std::string name);  // rows must have logprobs
+ScoreSide score_side(TokenLog log, std::string name);  // rows must have logprobs
 
 Comparison compare_scores(const ScoreSide& a, const ScoreSide& b,
                           const CompareOptions& options = {});

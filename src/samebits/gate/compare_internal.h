@@ -26,6 +26,34 @@ class Findings {
 void triage_headers(const RunHeader& a, const RunHeader& b, const CompareOptions& options,
                     Comparison& c, Findings& findings);
 
+// A token row on both sides. use[i] says what becomes of scored token i.
+enum class Use : uint8_t { kGood, kMasked, kBad };  // bad: not finite or positive on some side
+struct RowPair {
+  const ScoreSide::Row* a;
+  const ScoreSide::Row* b;
+  std::vector<Use> use;
+};
+
+// Counts cases of one kind and remembers the first row.
+struct Tally {
+  int64_t count = 0;
+  std::string first;
+  void add(const std::string& id) {
+    if (count++ == 0) first = id;
+  }
+};
+
+// Rows that can be laid side by side, in A's order; everything else is a finding (2).
+std::vector<RowPair> pair_rows(const ScoreSide& a, const ScoreSide& b, Findings& findings);
+
+// Sampling semantics that logs state per row (4).
+void triage_rows(const ScoreSide& a, const ScoreSide& b, const std::vector<RowPair>& pairs,
+                 Comparison& c, Findings& findings);
+
+// What is wrong with numbers before any operator is (6, 4), and what a log did to them (notes).
+void find_signatures(const ScoreSide& a, const ScoreSide& b, const std::vector<RowPair>& pairs,
+                     Comparison& c, Findings& findings);
+
 // Numbers were compared: adds the finding that follows from c.differing and the comparator.
 void conclude(const Comparison& c, std::string drift, Findings& findings);
 

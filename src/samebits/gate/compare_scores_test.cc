@@ -12,6 +12,7 @@ namespace sb {
 namespace {
 
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 RunHeader header() {
@@ -162,14 +163,36 @@ TEST(CompareScores, ProfilesNeedTheirComparatorAndAreNeverEqual) {
   EXPECT_THAT(c.finding,
               HasSubstr("no bits differ, but profiles sm90 and gfx942 are never called equal"));
   b.rows[0].logprobs[0] -= 0.25f;
-  b.header.contracts = "gemma4.strict.v1:0100";
   c = compare_scores(a, b, options);
   EXPECT_EQ(c.code, Code::kDrift);
+  EXPECT_THAT(c.finding, HasSubstr("profiles sm90 and gfx942 measured: 1 of 24"));
+  EXPECT_THAT(c.hint, HasSubstr("differences are expected"));
   EXPECT_EQ(c.comparator, "cross-profile.v1");
   EXPECT_EQ(c.differing, 1);
   EXPECT_EQ(metric(c.metrics, "train/train_rollout_logprob_max_abs_diff"), 0.25);
-  b.header.contracts = "gemma4.strict.v2:0100";
+  // Contracts know no profile: other digests are other arithmetic, whatever the comparator.
+  b.header.contracts = "gemma4.strict.v1:0100";
+  c = compare_scores(a, b, options);
+  EXPECT_EQ(c.code, Code::kNotComparable);
+  EXPECT_THAT(c.finding, HasSubstr("the contracts differ"));
+}
+
+TEST(CompareScores, TheCrossProfileComparatorDoesNotExcuseWhatElseDiffers) {
+  ScoreFile a = sample(), b = sample();
+  b.header.profile = "ieee";
+  b.rows[0].logprobs[0] -= 0.25f;
+  CompareOptions options;
+  options.comparator = "cross-profile.v1";
+  b.header.temperature = 0.5f;
+  EXPECT_EQ(compare_scores(a, b, options).code, Code::kSemanticsDiffer);
+  b.header.weights = "w2";
+  EXPECT_EQ(compare_scores(a, b, options).code, Code::kWeightsDiffer);
+  b.rows.pop_back();
   EXPECT_EQ(compare_scores(a, b, options).code, Code::kNotComparable);
+  // Of one profile it is the comparison of bits, and may find them equal.
+  const Comparison same = compare_scores(a, a, options);
+  EXPECT_EQ(same.code, Code::kEqual);
+  EXPECT_EQ(same.comparator, "bits.v1");
 }
 
 TEST(CompareScores, UnknownComparatorIsUsage) {
@@ -196,7 +219,9 @@ TEST(CompareScores, ShiftedStreamsAreNamed) {
       if (lag < 0) std::rotate(x.begin(), x.end() - 1, x.end());
     }
     const Comparison c = compare_scores(a, b);
-    EXPECT_EQ(c.code, Code::kNotComparable);
+    EXPECT_EQ(c.code, Code::kSemanticsDiffer);
+    EXPECT_THAT(c.finding, HasSubstr("shifted by one"));
+    EXPECT_THAT(c.signatures, ElementsAre("shift"));
     EXPECT_THAT(c.finding, HasSubstr(lag > 0 ? "B[i] holds what A[i+1] holds" : "A[i−1] holds"));
   }
 }
@@ -226,6 +251,10 @@ std::vector<TokenRow> log_rows() {
   return rows;
 }
 
+ScoreSide log_side(std::vector<TokenRow> rows, const std::string& name) {
+  return score_side(TokenLog{.header = {}, .rows = std::move(rows)}, name);
+}
+
 ScoreFile scores_of(const std::vector<TokenRow>& rows) {
   ScoreFile f{.header = header(), .rows = {}};
   for (const auto& r : rows) {
@@ -236,7 +265,7 @@ ScoreFile scores_of(const std::vector<TokenRow>& rows) {
 
 TEST(CompareScores, ExternalLogsSayWhatIsUnchecked) {
   const Comparison c =
-      compare_scores(score_side(log_rows(), "log"), score_side(scores_of(log_rows()), "scores"));
+      compare_scores(log_side(log_rows(), "log"), score_side(scores_of(log_rows()), "scores"));
   EXPECT_EQ(c.code, Code::kEqual) << c.finding;
   EXPECT_THAT(c.notes, Contains(HasSubstr("A is an external log")));
   EXPECT_THAT(c.notes, Contains(HasSubstr("temperature")));
@@ -246,12 +275,12 @@ TEST(CompareScores, ExternalLogsTemperatureAndTokens) {
   auto rows = log_rows();
   for (auto& row : rows) row.temperature = 0.6f;
   const ScoreFile scores = scores_of(log_rows());
-  Comparison c = compare_scores(score_side(rows, "log"), score_side(scores, "scores"));
+  Comparison c = compare_scores(log_side(rows, "log"), score_side(scores, "scores"));
   EXPECT_EQ(c.code, Code::kSemanticsDiffer);
   EXPECT_EQ(c.finding, "the temperatures differ: A 0.6, B 1; 3 rows, first \"r0\"");
   rows = log_rows();
   rows[2].tokens[0] = 0;
-  c = compare_scores(score_side(rows, "log"), score_side(scores, "scores"));
+  c = compare_scores(log_side(rows, "log"), score_side(scores, "scores"));
   EXPECT_EQ(c.code, Code::kNotComparable);
   EXPECT_THAT(c.finding, HasSubstr("\"r2\""));
 }
@@ -261,17 +290,17 @@ TEST(CompareScores, MaskedTokensAreLeftOutAndCounted) {
   rows[0].logprobs->at(3) = -50;  // a placeholder
   rows[0].mask = std::vector<uint8_t>{1, 1, 1, 0, 1, 1, 1, 1};
   const ScoreFile scores = scores_of(log_rows());
-  Comparison c = compare_scores(score_side(rows, "log"), score_side(scores, "scores"));
+  Comparison c = compare_scores(log_side(rows, "log"), score_side(scores, "scores"));
   EXPECT_EQ(c.code, Code::kEqual) << c.finding;
   EXPECT_EQ(c.compared, 23);
   EXPECT_EQ(c.masked, 1);
-  EXPECT_THAT(c.notes, Contains(HasSubstr("1 scored tokens are masked")));
+  EXPECT_THAT(c.notes, Contains(HasSubstr("1 scored token is masked")));
   for (auto& row : rows) row.mask = std::vector<uint8_t>(8, 0);
-  c = compare_scores(score_side(rows, "log"), score_side(scores, "scores"));
+  c = compare_scores(log_side(rows, "log"), score_side(scores, "scores"));
   EXPECT_EQ(c.code, Code::kBrokenData);
   auto others = log_rows();
   others[0].mask = std::vector<uint8_t>(8, 1);
-  EXPECT_EQ(compare_scores(score_side(rows, "a"), score_side(others, "b")).code, Code::kBrokenData);
+  EXPECT_EQ(compare_scores(log_side(rows, "a"), log_side(others, "b")).code, Code::kBrokenData);
 }
 
 TEST(CompareFiles, RecogniseContentAndRefuseTheRest) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 namespace sb {
 namespace {
@@ -59,6 +60,47 @@ TEST(Metrics, FollowTheirFormulas) {
   EXPECT_NEAR(metric(m, "sampling/importance_sampling_ratio/max"), std::exp(0.5), kTiny);
   EXPECT_NEAR(metric(m, "training/rollout_probs_diff_max"), std::exp(-0.25) - std::exp(-0.5),
               kTiny);
+}
+
+TEST(Metrics, WeightsAndErrorsOfTheStacks) {
+  const std::vector<float> train = {-1.0f, -2.0f, -0.5f, -12.0f},
+                           rollout = {-2.0f, -2.0f, -1.25f, -1.0f};
+  const std::vector<int64_t> starts = {0, 2};
+  const auto m = mismatch_metrics(train, rollout, starts);
+  const double r[] = {std::exp(1.0), 1.0, std::exp(0.75), std::exp(-11.0)};
+  EXPECT_EQ(metric(m, "tis_clip_fraction_high"), 0.5);
+  EXPECT_EQ(metric(m, "tis_clip_fraction_low"), 0.25);
+  EXPECT_EQ(metric(m, "rs_catastrophic_token_fraction"), 0.25);
+  EXPECT_EQ(metric(m, "rs_catastrophic_seq_fraction"), 0.5);
+  EXPECT_EQ(metric(m, "rollout/log_probs"), -15.5 / 4);
+  EXPECT_EQ(metric(m, "rollout/rollout_log_probs"), -6.25 / 4);
+  EXPECT_EQ(metric(m, "training/rollout_probs_diff_valid"), 1.0);
+  // tolerance: the formulas, computed by another order of double sums
+  EXPECT_NEAR(metric(m, "tis_weight_before_bound"), (r[0] + r[1] + r[2] + r[3]) / 4, kTiny);
+  EXPECT_NEAR(metric(m, "tis_weight_after_bound"), (2 + 1 + 2 + r[3]) / 4, kTiny);
+  EXPECT_NEAR(metric(m, "tis_abs"), (r[0] - 1 + r[2] - 1 + 1 - r[3]) / 4, kTiny);
+  EXPECT_NEAR(metric(m, "seq_logprob_error_min"), (std::exp(1.0) + 1) / 2, kTiny);
+  EXPECT_NEAR(metric(m, "seq_logprob_error_max") / (std::exp(11.0) + r[2]) * 2, 1, kTiny);
+  EXPECT_NEAR(metric(m, "debug/vllm_local_reverse_kl"),
+              (std::exp(-2.0) * -1 + std::exp(-1.25) * -0.75 + std::exp(-1.0) * 11) / 4, kTiny);
+}
+
+TEST(Metrics, EveryStackFindsItsNames) {
+  const std::vector<float> train = {-1.0f, -2.0f}, rollout = {-1.5f, -2.25f};
+  const auto m = mismatch_metrics(train, rollout, std::vector<int64_t>{0});
+  for (const char* stem : {"kl", "k3_kl", "chi2_token", "chi2_seq", "training_ppl", "rollout_ppl",
+                           "training_log_ppl", "rollout_log_ppl", "log_ppl_diff",
+                           "log_ppl_abs_diff", "ppl_ratio"}) {
+    for (const char* prefix : {"mis_", "rollout_corr/"}) {
+      EXPECT_EQ(metric(m, std::string(prefix) + stem), metric(m, stem)) << prefix << stem;
+      EXPECT_TRUE(std::isfinite(metric(m, stem))) << stem;
+    }
+  }
+  EXPECT_EQ(metric(m, "mis_tis_weight_after_bound"), metric(m, "tis_weight_after_bound"));
+  EXPECT_EQ(metric(m, "mismatch_kl"), metric(m, "k3_kl"));  // that stack's formula
+  std::set<std::string> names;
+  for (const Metric& x : m) EXPECT_TRUE(names.insert(x.name).second) << x.name << " twice";
+  EXPECT_GT(names.size(), 80u);
 }
 
 TEST(Metrics, LogRatiosAreClampedInChiSquare) {

@@ -85,6 +85,30 @@ std::string boundary_table(const Comparison& c) {
   return out;
 }
 
+// Of many rows, the first that differ or hold no numbers.
+constexpr size_t kRowLines = 8;
+
+std::string row_table(const Comparison& c) {
+  TextTable table({"row", "compared", "differ", "first at", "largest |Δ|", "masked", "no numbers"},
+                  {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
+                   Align::kRight, Align::kRight});
+  int64_t others = 0;
+  for (const RowCount& r : c.rows) {
+    if (r.differing == 0 && r.bad == 0) continue;
+    if (table.size() >= kRowLines) {
+      ++others;
+      continue;
+    }
+    table.add({in_quotes(r.id, 40), grouped(r.compared), grouped(r.differing),
+               r.first ? "token " + std::to_string(r.first->pos) : "",
+               shortest(static_cast<float>(r.max_abs_diff)), grouped(r.masked), grouped(r.bad)});
+  }
+  if (table.size() == 0) return {};
+  std::string out = std::string("\n") + table.text();
+  if (others) out += "  … and " + grouped(others) + " rows more (--json or --html lists them)\n";
+  return out;
+}
+
 std::string metric_table(const Comparison& c) {
   if (c.metrics.empty() || c.differing == 0) return {};
   TextTable table({"metric", "value"});
@@ -186,7 +210,7 @@ std::string comparison_text(const Comparison& c) {
   }
   if (!c.hint.empty()) out += "  hint  " + c.hint + "\n";
   for (const auto& note : c.notes) out += "  note  " + note + "\n";
-  return out + boundary_table(c) + metric_table(c);
+  return out + boundary_table(c) + row_table(c) + metric_table(c);
 }
 
 }  // namespace sb

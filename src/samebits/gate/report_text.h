@@ -36,6 +36,8 @@ const char* verdict_word(Code code);
 std::string comparison_text(const Comparison& c);
 std::string comparison_json(const Comparison& c);  // one object, indented, with a final newline
 std::string comparison_html(const Comparison& c);
+std::string comparison_body(const Comparison& c);  // of that page, without its heading
+std::string verdict_heading(Code code);            // <h1> with verdict and exit code
 
 // {"error":{"code","name","asked","reasons","remedy"}} with a final newline.
 std::string refusal_json(const Refusal& refusal);

@@ -89,6 +89,25 @@ std::string boundaries(const Comparison& c) {
   return out + "</table>\n";
 }
 
+// Every row of a score comparison that is not simply equal.
+std::string rows_table(const Comparison& c) {
+  std::string lines;
+  int64_t equal = 0;
+  for (const RowCount& r : c.rows) {
+    if (r.differing == 0 && r.bad == 0) {
+      ++equal;
+      continue;
+    }
+    lines += row({r.id, grouped(r.compared), grouped(r.differing),
+                  r.first ? std::to_string(r.first->pos) : "", shortest_or_null(r.max_abs_diff),
+                  grouped(r.masked), grouped(r.bad)});
+  }
+  if (lines.empty()) return {};
+  return "<h2>Rows that differ</h2>\n<table><tr><th>row</th><th>compared</th><th>differ</th>"
+         "<th>first at</th><th>largest |Δ|</th><th>masked</th><th>no numbers</th></tr>\n" +
+         lines + "</table>\n<p class=\"dim\">" + grouped(equal) + " more are equal.</p>\n";
+}
+
 std::string metrics(const Comparison& c) {
   if (c.metrics.empty()) return {};
   std::string out = std::string("<h2>Metrics</h2>\n<p class=\"dim\">Training is ") +
@@ -123,11 +142,14 @@ std::string html_page(std::string_view title, std::string_view body) {
          std::string(body) + "</body></html>\n";
 }
 
-std::string comparison_html(const Comparison& c) {
-  std::string body = std::string("<h1 class=\"") + tone_class(c.code) + "\">" +
-                     verdict_word(c.code) + " <span class=\"dim\">exit " +
-                     std::to_string(static_cast<int>(c.code)) + "</span></h1>\n";
-  body += "<p>" + html_escape(c.finding) + ".</p>\n";
+std::string verdict_heading(Code code) {
+  return std::string("<h1 class=\"") + tone_class(code) + "\">" + verdict_word(code) +
+         " <span class=\"dim\">exit " + std::to_string(static_cast<int>(code)) +
+         "</span></h1>\n";
+}
+
+std::string comparison_body(const Comparison& c) {
+  std::string body = "<p>" + html_escape(c.finding) + ".</p>\n";
   if (!c.hint.empty()) body += "<p><b>Hint.</b> " + html_escape(c.hint) + ".</p>\n";
   body += "<p>" + grouped(c.sequences) + " rows, " + grouped(c.compared) + " compared, " +
           grouped(c.differing) + " differ; comparator " + html_escape(c.comparator) + ".</p>\n";
@@ -137,8 +159,12 @@ std::string comparison_html(const Comparison& c) {
     body += "</ul>\n";
   }
   body += difference("First difference", c.first) + difference("Largest difference", c.largest);
-  body += boundaries(c) + runs(c) + metrics(c);
-  return html_page("samebits compare: " + c.name_a + " and " + c.name_b, body);
+  return body + boundaries(c) + rows_table(c) + runs(c) + metrics(c);
+}
+
+std::string comparison_html(const Comparison& c) {
+  return html_page("samebits compare: " + c.name_a + " and " + c.name_b,
+                   verdict_heading(c.code) + comparison_body(c));
 }
 
 }  // namespace sb

@@ -68,6 +68,10 @@ std::string comparison_json(const Comparison& c) {
               {"compared", c.compared},
               {"differing", c.differing},
               {"masked", c.masked},
+              {"masked_rows", c.masked_rows},
+              {"bad_a", c.bad_a},
+              {"bad_b", c.bad_b},
+              {"signatures", c.signatures},
               {"first", json_of(c.first)},
               {"largest", json_of(c.largest)},
               {"hint", c.hint},
@@ -82,6 +86,16 @@ std::string comparison_json(const Comparison& c) {
                       {"non_finite_b", b.non_finite_b}});
     }
   } else {
+    Json& rows = out["per_row"] = Json::array();
+    for (const RowCount& r : c.rows) {
+      rows.push_back({{"id", r.id},
+                      {"compared", r.compared},
+                      {"differing", r.differing},
+                      {"max_abs_diff", r.max_abs_diff},
+                      {"masked", r.masked},
+                      {"bad", r.bad},
+                      {"first", json_of(r.first)}});
+    }
     out["training_side"] = c.a_is_train ? "a" : "b";
     Json& metrics = out["metrics"] = Json::object();
     for (const Metric& m : c.metrics) {

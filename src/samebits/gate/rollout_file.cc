@@ -1,5 +1,6 @@
 #include "samebits/gate/rollout_file.h"
 
+#include "samebits/gate/header_json.h"
 #include "samebits/gate/numbers.h"
 #include "samebits/gate/token_rows.h"
 
@@ -23,6 +24,10 @@ Result<std::vector<Sequence>> read_prompts(const std::string& path_or_dash, int6
   std::vector<Sequence> prompts;
   for (auto& r : rows) prompts.push_back({r.id, std::move(r.tokens), r.prompt_len});
   return prompts;
+}
+
+std::string rollout_header_line(const RunHeader& header) {
+  return "{\"samebits\":" + json_string(kRolloutVersion) + "," + header_members(header) + "}\n";
 }
 
 std::string rollout_line(const Sequence& sequence, std::span<const float> logprobs,

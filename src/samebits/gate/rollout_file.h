@@ -1,5 +1,6 @@
-// Prompts in, rollouts out: JSON lines of token rows. A rollout file is what `score` reads as
-// tokens and `compare` as a log of the rollout engine.
+// Prompts in, rollouts out: JSON lines of token rows behind a line that says what the run was. A
+// rollout file is what `score` reads as tokens, `compare` as a log of the rollout engine and `audit`
+// rescores.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "samebits/base/result.h"
 #include "samebits/chain/sequence.h"
+#include "samebits/gate/run_header.h"
 
 namespace sb {
 
@@ -17,7 +19,8 @@ namespace sb {
 Result<std::vector<Sequence>> read_prompts(const std::string& path_or_dash, int64_t vocab,
                                            int64_t max_position);
 
-// One line with its newline.
+// The first line and one row, each with its newline.
+std::string rollout_header_line(const RunHeader& header);
 std::string rollout_line(const Sequence& sequence, std::span<const float> logprobs,
                          float temperature, const std::vector<int32_t>& suppress);
 

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
+#include "samebits/base/bits.h"
 #include "samebits/base/file.h"
+#include "samebits/gate/bare_words.h"
+#include "samebits/gate/header_json.h"
 #include "samebits/gate/interrupt.h"
 #include "samebits/gate/json_line.h"
 #include "samebits/gate/numbers.h"
@@ -26,12 +30,46 @@ class RowReader {
             const TokenRowOptions& options)
       : where_(where), vocab_(vocab), max_position_(max_position), options_(options) {}
 
-  Result<TokenRow> read(std::string_view line, int64_t number) {
+  // One line as an object.
+  Result<JsonValue> parse(std::string_view line, int64_t number) {
     at_ = "line " + std::to_string(number);
-    auto parsed = parse_json_line(line);
+    auto parsed = options_.keep_bad_logprobs && has_bare_words(line)
+                      ? parse_json_line(quote_bare_words(line))
+                      : parse_json_line(line);
     if (!parsed) return bad(parsed.error());
     if (!parsed->is(JsonValue::Kind::kObject)) return bad("not a JSON object");
-    const JsonValue& json = *parsed;
+    return std::move(*parsed);
+  }
+
+  // The line that says what the run was, as `rollout` writes it.
+  Result<RunHeader> read_header(const JsonValue& json) const {
+    const JsonValue& version = *json.find("samebits");
+    if (version.is(JsonValue::Kind::kString) && version.text == "score/1") {
+      return bad("this is a score file: it holds digests of tokens, not the tokens",
+                 "the token rows that were scored, or the log of the rollout");
+    }
+    if (!version.is(JsonValue::Kind::kString) || version.text != kRolloutVersion) {
+      return bad("unknown version " + value_text(version) + "; this program reads " +
+                 in_quotes(kRolloutVersion));
+    }
+    auto header = header_from_json(json);
+    if (!header) return bad(header.error());
+    return std::move(*header);
+  }
+
+  // What a row says again must be what the header says.
+  Status check_header(const TokenRow& row, const RunHeader& header) const {
+    if (row.temperature && float_bits(*row.temperature) != float_bits(header.temperature)) {
+      return bad("the row's temperature is " + shortest(*row.temperature) + ", the header's " +
+                 shortest(header.temperature));
+    }
+    if (row.suppress && *row.suppress != header.suppress) {
+      return bad("the row's suppressed ids are not those of the header");
+    }
+    return {};
+  }
+
+  Result<TokenRow> read(const JsonValue& json) {
     TokenRow row;
     SB_DO(read_id(json, row));
     at_ += ", row " + in_quotes(row.id);
@@ -149,9 +187,10 @@ class RowReader {
       return bad(name + " = " + value_text(*v) + ", not an array");
     if (static_cast<int64_t>(v->items.size()) != row.num_scored()) {
       return bad(name + " holds " + std::to_string(v->items.size()) + " values; " +
-                 std::to_string(row.tokens.size()) + " tokens − prompt_len " +
-                 std::to_string(row.prompt_len) + " = " + std::to_string(row.num_scored()) +
-                 " are expected");
+                     std::to_string(row.tokens.size()) + " tokens − prompt_len " +
+                     std::to_string(row.prompt_len) + " = " + std::to_string(row.num_scored()) +
+                     " are expected",
+                 "one log-probability per token behind the prompt, in their order");
     }
     std::vector<float> out(v->items.size());
     std::string first;  // the first bad value; the rest are counted
@@ -161,7 +200,8 @@ class RowReader {
       std::optional<float> x;
       if (item.is_number() && item.finite) x = item.number;
       if (item.is(JsonValue::Kind::kString)) x = parse_float(item.text);
-      if (x && std::isfinite(*x) && *x <= 0) {
+      if (options_.keep_bad_logprobs && !x) x = not_a_number(item);
+      if (x && (options_.keep_bad_logprobs || (std::isfinite(*x) && *x <= 0))) {
         out[i] = *x;
         continue;
       }
@@ -179,6 +219,22 @@ class RowReader {
                  " values of this row are bad");
     }
     row.logprobs = std::move(out);
+    return {};
+  }
+
+  // What logs write where there is no number: null, and the words of Python and C.
+  static std::optional<float> not_a_number(const JsonValue& v) {
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    if (v.is(JsonValue::Kind::kNull)) return std::numeric_limits<float>::quiet_NaN();
+    if (v.is_number()) return v.text.starts_with('-') ? -kInf : kInf;  // beyond fp32
+    if (!v.is(JsonValue::Kind::kString)) return {};
+    for (const char* word : {"NaN", "nan", "-nan", "None", "null"}) {
+      if (v.text == word) return std::numeric_limits<float>::quiet_NaN();
+    }
+    for (const char* word : {"inf", "Infinity", "Inf", "+inf"}) {
+      if (v.text == word) return kInf;
+      if (v.text == std::string("-") + word) return -kInf;
+    }
     return {};
   }
 
@@ -265,6 +321,17 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
 }
 
+// Why two rows may not share an id, in words: the same row twice, or two rows that contradict.
+std::string repeated(const TokenRow& a, const TokenRow& b) {
+  if (a.tokens != b.tokens || a.prompt_len != b.prompt_len) return "with other tokens";
+  const bool same = a.logprobs.has_value() == b.logprobs.has_value() &&
+                    (!a.logprobs || std::equal(a.logprobs->begin(), a.logprobs->end(),
+                                               b.logprobs->begin(), [](float x, float y) {
+                                                 return float_bits(x) == float_bits(y);
+                                               }));
+  return same ? "with the same contents" : "with the same tokens and other log-probabilities";
+}
+
 }  // namespace
 
 Status add_key_rename(const std::string& text, TokenRowOptions& options) {
@@ -280,37 +347,65 @@ Status add_key_rename(const std::string& text, TokenRowOptions& options) {
   return {};
 }
 
-Result<std::vector<TokenRow>> parse_token_rows(std::string_view text, const std::string& where,
-                                               int64_t vocab, int64_t max_position,
-                                               const TokenRowOptions& options) {
+Result<TokenLog> parse_token_log(std::string_view text, const std::string& where, int64_t vocab,
+                                 int64_t max_position, const TokenRowOptions& options) {
   RowReader reader(where, vocab, max_position, options);
-  std::vector<TokenRow> rows;
-  std::unordered_map<std::string, int64_t> line_of;
+  TokenLog log;
+  struct Seen {
+    int64_t line;
+    size_t row;
+  };
+  std::unordered_map<std::string, Seen> seen;
   for (Lines lines{.rest = text, .line = {}}; lines.next();) {
     if (interrupted()) return stopped("read token rows from " + where);
     if (is_blank(lines.line)) continue;
-    SB_TRY(row, reader.read(lines.line, lines.number));
-    const auto [it, fresh] = line_of.emplace(row.id, lines.number);
-    if (!fresh) return reader.bad("the id appeared before, in line " + std::to_string(it->second));
-    rows.push_back(std::move(row));
+    SB_TRY(json, reader.parse(lines.line, lines.number));
+    if (!log.header && log.rows.empty() && json.find("samebits")) {
+      SB_TRY(header, reader.read_header(json));
+      log.header = std::move(header);
+      continue;
+    }
+    SB_TRY(row, reader.read(json));
+    if (log.header) SB_DO(reader.check_header(row, *log.header));
+    const auto [it, fresh] = seen.emplace(row.id, Seen{lines.number, log.rows.size()});
+    if (!fresh) {
+      return reader.bad("the id appeared before, in line " + std::to_string(it->second.line) +
+                            ", " + repeated(log.rows[it->second.row], row),
+                        "one row an id; --key id=NAME when another key tells samples apart");
+    }
+    log.rows.push_back(std::move(row));
   }
-  if (rows.empty()) {
+  if (log.rows.empty()) {
     return RowReader(where, vocab, max_position, options)
-        .bad("it holds no rows", "one JSON object per line");
+        .bad(log.header ? "it holds a header and no rows" : "it holds no rows",
+             "one JSON object per line");
   }
-  return rows;
+  return log;
+}
+
+Result<TokenLog> read_token_log(const std::string& path_or_dash, int64_t vocab,
+                                int64_t max_position, const TokenRowOptions& options) {
+  if (path_or_dash == "-") {
+    SB_TRY(text, read_text("-"));
+    return parse_token_log(text, "standard input", vocab, max_position, options);
+  }
+  // A map, so a large file costs no memory beyond its rows.
+  SB_TRY(map, MappedFile::open(path_or_dash));
+  return parse_token_log(map.text(), path_or_dash, vocab, max_position, options);
+}
+
+Result<std::vector<TokenRow>> parse_token_rows(std::string_view text, const std::string& where,
+                                               int64_t vocab, int64_t max_position,
+                                               const TokenRowOptions& options) {
+  SB_TRY(log, parse_token_log(text, where, vocab, max_position, options));
+  return std::move(log.rows);
 }
 
 Result<std::vector<TokenRow>> read_token_rows(const std::string& path_or_dash, int64_t vocab,
                                               int64_t max_position,
                                               const TokenRowOptions& options) {
-  if (path_or_dash == "-") {
-    SB_TRY(text, read_text("-"));
-    return parse_token_rows(text, "standard input", vocab, max_position, options);
-  }
-  // A map, so a large file costs no memory beyond its rows.
-  SB_TRY(map, MappedFile::open(path_or_dash));
-  return parse_token_rows(map.text(), path_or_dash, vocab, max_position, options);
+  SB_TRY(log, read_token_log(path_or_dash, vocab, max_position, options));
+  return std::move(log.rows);
 }
 
 }  // namespace sb
