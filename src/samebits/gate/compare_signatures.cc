@@ -17,7 +17,7 @@
 namespace sb {
 namespace {
 
-// Runs of exact zeros this long, where the other side is clearly below 0, are filler.
+// Runs of exact zeros this long, where the other side is mostly clearly below 0, are filler.
 constexpr int kZeroRun = 4;
 constexpr float kClearlyBelowZero = -0.01f;
 constexpr int64_t kConstantStream = 8;  // that many equal values and no other: nothing was measured
@@ -91,11 +91,12 @@ void find_zero_fill(const std::vector<RowPair>& pairs, Comparison& c, Findings& 
     for (const RowPair& p : pairs) {
       const auto& mine = (is_a ? p.a : p.b)->score.logprobs;
       const auto& other = (is_a ? p.b : p.a)->score.logprobs;
-      int run = 0;
+      int run = 0, clear = 0;
       for (size_t i = 0; i < mine.size(); ++i) {
-        const bool filler = p.use[i] != Use::kMasked && mine[i] == 0 && other[i] < kClearlyBelowZero;
-        run = filler ? run + 1 : 0;
-        if (run != kZeroRun) continue;
+        const bool zero = p.use[i] != Use::kMasked && mine[i] == 0;
+        run = zero ? run + 1 : 0;
+        clear = zero ? clear + (other[i] < kClearlyBelowZero) : 0;
+        if (run < kZeroRun || clear + 1 < kZeroRun || clear * 2 <= run) continue;
         rows.add(p.a->score.id);
         break;
       }
