@@ -64,10 +64,27 @@ TEST(Rollout, AFaultyRolloutDriftsFromTheTrainer) {
   EXPECT_GT(nlohmann::json::parse(o.out)["differing"], 0);
 }
 
+TEST(Rollout, TheFirstLineSaysWhatTheRunWas) {
+  const std::string rollout = rolled("head", "--max-new 4 --temperature 0.7");
+  const std::string text = read_text(rollout).value();
+  const auto head = nlohmann::json::parse(text.substr(0, text.find('\n')));
+  EXPECT_EQ(head["samebits"], "rollout/1");
+  EXPECT_EQ(head["schedule"], "decode");
+  EXPECT_EQ(head["profile"], "sm90");
+  // Scored with other weights it is told by the digests, not by drift.
+  const std::string scores = scratch() + "/other.jsonl";
+  EXPECT_EQ(samebits("score " + shared_model("tiny", 1) + " --tokens " + rollout +
+                     " --force --out " + scores)
+                .code,
+            0);
+  EXPECT_EQ(samebits("compare " + rollout + " " + scores).code, 3);
+}
+
 TEST(Rollout, AStopEndsARow) {
   const auto first_row = [](const std::string& path) {
     const std::string text = read_text(path).value();
-    return nlohmann::json::parse(text.substr(0, text.find('\n')));
+    const size_t begin = text.find('\n') + 1;  // behind the header
+    return nlohmann::json::parse(text.substr(begin, text.find('\n', begin) - begin));
   };
   const int stop = first_row(rolled("free", "--max-new 8"))["tokens"][5];  // the third one drawn
   const auto row = first_row(rolled("stopped", "--max-new 8 --stop " + std::to_string(stop)));

@@ -1,6 +1,7 @@
 // Traces against traces: per-row digests of every boundary, walked in causal order.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <unordered_map>
 
@@ -220,6 +221,27 @@ ColumnResult compare_column(const TraceView& a, const ColumnPair& col,
   return out;
 }
 
+// The lag at which a column's rows agree although they differ where they stand: B[i] is A[i + lag].
+// 0 if there is none.
+int shift_of(const ColumnPair& col, const std::vector<SeqPair>& pairs) {
+  constexpr int kMaxLag = 8;
+  for (int size = 1; size <= kMaxLag; ++size) {
+    for (const int lag : {size, -size}) {
+      int64_t n = 0, equal = 0;
+      for (const SeqPair& s : pairs) {
+        for (size_t k = 0; k + static_cast<size_t>(size) < s.scored; ++k) {
+          const size_t later = k + static_cast<size_t>(size);
+          equal += col.a->digests[s.scored_a + (lag > 0 ? later : k)] ==
+                   col.b->digests[s.scored_b + (lag > 0 ? k : later)];
+          ++n;
+        }
+      }
+      if (n >= 3 && equal * 10 >= n * 9) return lag;
+    }
+  }
+  return 0;
+}
+
 std::string place(const Difference& d) {
   return d.boundary + ", row " + in_quotes(d.id) + ", position " + std::to_string(d.pos);
 }
@@ -249,13 +271,14 @@ Comparison compare_traces(const TraceView& a, const TraceView& b, const CompareO
       findings.add(sound.error().code, sound.error().asked + ": " + sound.error().reasons[0]);
     }
   }
-  triage_headers(a.header, b.header, options, c, findings);
   if (findings.has(Code::kBrokenData)) {
+    triage_headers(a.header, b.header, options, c, findings);
     findings.settle(c);
     return c;
   }
   const std::vector<SeqPair> pairs = pair_sequences(a, b, findings);
   const std::vector<ColumnPair> columns = pair_columns(a, b, findings);
+  triage_headers(a.header, b.header, options, c, findings);
   c.sequences = static_cast<int64_t>(pairs.size());
   std::string drift;
   for (const ColumnPair& col : columns) {
@@ -273,6 +296,14 @@ Comparison compare_traces(const TraceView& a, const TraceView& b, const CompareO
                                      "padding must be selected away, never multiplied"
                                    : likely_cause(col.a->boundary, r.lowest_pos, a.header.schedule,
                                                   b.header.schedule);
+      const int lag = col.a->boundary.tap == Tap::kLogp ? shift_of(col, pairs) : 0;
+      if (lag != 0) {
+        const std::string size = std::to_string(std::abs(lag));
+        c.hint = "the log-probabilities are shifted by " + (size == "1" ? "one" : size) +
+                 ": B[i] holds what A[i" + (lag > 0 ? "+" : "−") + size +
+                 "] holds; everything before them agrees, so the labels are shifted, not the model";
+        c.signatures.push_back("shift");
+      }
     }
     if (col.a->boundary.tap == Tap::kLogp) c.largest = r.largest;
     c.boundaries.push_back(r.count);

@@ -85,6 +85,24 @@ TEST(CompareTraces, EqualWhateverScheduleAndSequenceOrder) {
   EXPECT_EQ(c.compared, 11 * 7 + 5);
 }
 
+TEST(CompareTraces, AShiftOfTheLogProbabilitiesAloneIsNamed) {
+  for (const int lag : {1, -1}) {
+    TracedRun a, b;
+    auto& d = b.column("logp").digests;  // three of a, two of b; the last one stands twice
+    if (lag > 0) d = {d[1], d[2], d[2], d[4], d[4]};
+    if (lag < 0) d = {d[0], d[0], d[1], d[3], d[3]};
+    const Comparison c = compare_traces(a.view(), b.view());
+    EXPECT_EQ(c.code, Code::kDrift);
+    EXPECT_THAT(c.finding, HasSubstr("first difference at logp"));
+    EXPECT_THAT(c.hint, HasSubstr("shifted by one"));
+    EXPECT_THAT(c.hint, HasSubstr(lag > 0 ? "A[i+1]" : "A[i−1]"));
+    EXPECT_THAT(c.signatures, testing::ElementsAre("shift"));
+  }
+  TracedRun a, b;
+  b.column("logp").digests[1] ^= 1;
+  EXPECT_TRUE(compare_traces(a.view(), b.view()).signatures.empty());
+}
+
 TEST(CompareTraces, FirstInCausalOrderIsTheFindingNotTheLargest) {
   TracedRun a, b;
   b.column("layers.0.mlp.down.acc").digests[5] ^= 1;
