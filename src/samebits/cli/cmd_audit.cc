@@ -28,8 +28,8 @@ Result<std::optional<int64_t>> parse_sample(const std::string& text) {
   int64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   if (error != std::errc() || end != text.data() + text.size() || n < 1) {
-    return refuse(Code::kUsage, "--sample " + text, "it is neither \"all\" nor a number of at least 1",
-                  "--sample 8");
+    return refuse(Code::kUsage, "--sample " + text,
+                  "it is neither \"all\" nor a number of at least 1", "--sample 8");
   }
   return std::optional<int64_t>(n);
 }
@@ -76,9 +76,10 @@ void add_audit_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
       "audit", "Rescore rows of a rollout log on the CPU: does it hold the declared bits?");
   auto args = std::make_shared<Args>();
   cmd->add_option("DIR", args->dir, "checkpoint folder that the rollout ran")->required();
-  cmd->add_option("--log", args->log,
-                  "what samebits rollout wrote, or token rows with logprobs of another engine; - is "
-                  "stdin")
+  cmd->add_option(
+         "--log", args->log,
+         "what samebits rollout wrote, or token rows with logprobs of another engine; - is "
+         "stdin")
       ->required();
   cmd->add_option("--sample", args->sample, "how many rows are drawn, or all")
       ->capture_default_str();
@@ -94,8 +95,8 @@ void add_audit_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   cmd->footer(
       "The log's own profile, temperature and suppressed ids are used. Each drawn row is scored\n"
       "alone in the train schedule; only drawn rows cost time. Where most of a row differs, it is\n"
-      "rescored at temperature 1, at the temperature applied twice and in the other profiles, and\n"
-      "if that gives its bits, this is the finding.\n"
+      "rescored at temperature 1, at the temperature applied twice, at usual temperatures if the\n"
+      "log states none, and in the other profiles; if that gives its bits, this is the finding.\n"
       "Exit: 0 every drawn bit is equal · 1 bits differ; row, token and both values are printed ·\n"
       "2 another profile or other contracts · 3 the log's weights are not DIR's · 4 another\n"
       "temperature or model · 6 no log-probabilities, or values that are none\n"

@@ -1,4 +1,5 @@
-// samebits audit as users run it: a rollout file and the log of another engine, on tiny and on mini.
+// samebits audit as users run it: a rollout file and the log of another engine, on tiny and on
+// mini.
 #include "samebits/cli/program_testing.h"
 
 namespace sb {

@@ -12,7 +12,7 @@ namespace {
 
 struct Args {
   std::string a, b, comparator;
-  std::vector<std::string> keys;
+  std::vector<std::string> keys, keys_a, keys_b;
   std::optional<float> temperature_a, temperature_b;
 };
 
@@ -22,6 +22,8 @@ Result<Code> run(const Args& args, const GlobalOptions& options) {
   compare.temperature_a = args.temperature_a;
   compare.temperature_b = args.temperature_b;
   for (const auto& key : args.keys) SB_DO(add_key_rename(key, compare.token_rows));
+  for (const auto& key : args.keys_a) SB_DO(add_key_rename(key, compare.token_rows_a));
+  for (const auto& key : args.keys_b) SB_DO(add_key_rename(key, compare.token_rows_b));
   SB_TRY(c, compare_files(args.a, args.b, compare));
   SB_DO(write_html(comparison_html(c), options));
   print(options.json ? comparison_json(c) : with_verdict_tone(comparison_text(c), c.code));
@@ -44,6 +46,8 @@ void add_compare_command(CLI::App& app, GlobalOptions& options, int& exit_code) 
   cmd->add_option("--key", args->keys, "in external logs read OURS from THEIRS, as OURS=THEIRS")
       ->take_all()
       ->expected(1);
+  cmd->add_option("--key-a", args->keys_a, "the same in A only")->take_all()->expected(1);
+  cmd->add_option("--key-b", args->keys_b, "the same in B only")->take_all()->expected(1);
   cmd->add_option("--temperature-a", args->temperature_a,
                   "temperature of A, for a log that does not state it");
   cmd->add_option("--temperature-b", args->temperature_b, "the same of B");
@@ -59,6 +63,8 @@ void add_compare_command(CLI::App& app, GlobalOptions& options, int& exit_code) 
       "  samebits compare rollout.jsonl train.jsonl\n"
       "  samebits compare rollout.sbt train.sbt --html report.html\n"
       "  samebits compare vllm.jsonl megatron.jsonl --key logprobs=rollout_log_probs\n"
+      "  samebits compare dump.jsonl dump.jsonl --key-a logprobs=rollout_log_probs \\\n"
+      "    --key-b logprobs=log_probs\n"
       "  samebits compare log.jsonl scores.jsonl --temperature-a 0.7 --json\n"
       "  samebits compare sm90.jsonl ieee.jsonl --comparator cross-profile.v1");
   cmd->callback([args, &options, &exit_code] {

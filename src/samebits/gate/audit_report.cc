@@ -30,13 +30,15 @@ std::string source(const AuditReport& r) {
 std::string audit_text(const AuditReport& r) {
   const Comparison& c = r.comparison;
   std::string out = std::string(verdict_word(r.code)) + "  " + r.finding + "\n";
-  out += "  log       " + r.log + ", " + source(r) + "\n";
-  out += "  rescored  " + r.model + ", profile " + c.b.profile + ", weights " + c.b.weights + "\n";
-  out += "  compared  " + grouped(c.compared) + " log-probabilities, " + grouped(c.differing) +
+  out += "  log, A       " + r.log + ", " + source(r) + "\n";
+  out +=
+      "  rescored, B  " + r.model + ", profile " + c.b.profile + ", weights " + c.b.weights + "\n";
+  out += "  compared     " + grouped(c.compared) + " log-probabilities, " + grouped(c.differing) +
          " differ, " + grouped(c.masked) + " masked\n\n";
-  TextTable table({"row", "place", "T", "compared", "differ", "result", "first at", "log", "rescored"},
-                  {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
-                   Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft});
+  TextTable table(
+      {"row", "place", "T", "compared", "differ", "result", "first at", "log", "rescored"},
+      {Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft,
+       Align::kRight, Align::kLeft, Align::kLeft});
   for (size_t i = 0; i < c.rows.size(); ++i) {
     const RowCount& row = c.rows[i];
     table.add({in_quotes(row.id, 40), std::to_string(r.drawn[i]), shortest(r.temperatures[i]),
@@ -98,8 +100,10 @@ std::string audit_html(const AuditReport& r) {
     for (const auto& note : r.notes) body += "<li>" + html_escape(note) + "</li>\n";
     body += "</ul>\n";
   }
-  return html_page("samebits audit: " + r.log, body + "<h2>As a comparison</h2>\n<p class=\"dim\">A "
-                   "is the log, B what was rescored.</p>\n" + comparison_body(c));
+  return html_page("samebits audit: " + r.log, body +
+                                                   "<h2>As a comparison</h2>\n<p class=\"dim\">A "
+                                                   "is the log, B what was rescored.</p>\n" +
+                                                   comparison_body(c));
 }
 
 }  // namespace sb

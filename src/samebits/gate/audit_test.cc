@@ -155,7 +155,8 @@ TEST(Audit, WhatGivesTheLogsBitsIsTheFinding) {
   log.header.reset();
   for (auto& row : log.rows) row.temperature.reset();
   r = audited(engine, log);
-  EXPECT_THAT(r.finding, HasSubstr("has the bits of temperature 0.7, which the log does not state"));
+  EXPECT_THAT(r.finding,
+              HasSubstr("has the bits of temperature 0.7, which the log does not state"));
   for (auto& row : log.rows) {
     for (float& x : *row.logprobs) x *= 1.00001f;
   }

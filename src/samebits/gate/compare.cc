@@ -82,9 +82,8 @@ void triage_headers(const RunHeader& a, const RunHeader& b, const CompareOptions
   }
   // Contracts are the same in every profile, so no comparator excuses a difference.
   if (a.contracts != b.contracts) {
-    findings.add(Code::kNotComparable,
-                 "the contracts differ: " + sides(a.contracts, b.contracts) +
-                     "; they were run by two versions of samebits");
+    findings.add(Code::kNotComparable, "the contracts differ: " + sides(a.contracts, b.contracts) +
+                                           "; they were run by two versions of samebits");
   }
   if (a.weights != b.weights) {
     findings.add(Code::kWeightsDiffer, "the weights differ: " + sides(a.weights, b.weights));

@@ -34,8 +34,9 @@ inline constexpr const char* kBitsComparator = "bits.v1";
 inline constexpr const char* kCrossProfileComparator = "cross-profile.v1";
 
 struct CompareOptions {
-  std::string comparator;      // "" is bits.v1
-  TokenRowOptions token_rows;  // how external logs name their keys
+  std::string comparator;                      // "" is bits.v1
+  TokenRowOptions token_rows;                  // how external logs name their keys
+  TokenRowOptions token_rows_a, token_rows_b;  // the same of one side; only `keys` is used
   // The temperature of a log that does not state it; one that states another is refused (4).
   std::optional<float> temperature_a, temperature_b;
 };
@@ -97,7 +98,7 @@ struct ScoreSide {
   struct Row {
     ScoreRow score;
     std::vector<int32_t> tokens;  // empty where only their digest is known
-    std::vector<uint8_t> mask;  // empty: all scored tokens count
+    std::vector<uint8_t> mask;    // empty: all scored tokens count
     std::optional<float> temperature;
     std::optional<std::vector<int32_t>> suppress;
   };

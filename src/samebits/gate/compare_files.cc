@@ -46,7 +46,8 @@ Status state_temperature(ScoreSide& side, std::optional<float> given, const char
   return {};
 }
 
-Result<Side> load(const std::string& path, const CompareOptions& options) {
+Result<Side> load(const std::string& path, const CompareOptions& options,
+                  const TokenRowOptions& side) {
   const bool from_stdin = path == "-";
   const std::string where = from_stdin ? "standard input" : path;
   MappedFile map;
@@ -76,6 +77,7 @@ Result<Side> load(const std::string& path, const CompareOptions& options) {
   }
   TokenRowOptions rows = options.token_rows;
   rows.need_logprobs = rows.keep_bad_logprobs = true;
+  for (const auto& [ours, theirs] : side.keys) rows.keys[ours] = theirs;
   SB_TRY(log, parse_token_log(text, where, kAnyVocab, kAnyPosition, rows));
   return Side(score_side(std::move(log), where));
 }
@@ -115,8 +117,8 @@ Result<Comparison> compare_files(const std::string& path_a, const std::string& p
     return refuse(Code::kUsage, asked, "unknown comparator " + in_quotes(options.comparator),
                   std::string(kBitsComparator) + " or " + kCrossProfileComparator);
   }
-  SB_TRY(a, load(path_a, options));
-  SB_TRY(b, load(path_b, options));
+  SB_TRY(a, load(path_a, options, options.token_rows_a));
+  SB_TRY(b, load(path_b, options, options.token_rows_b));
   if (a.index() != b.index()) {
     const auto kind = [](const Side& s) { return s.index() == 0 ? "scores" : "a trace"; };
     return refuse(Code::kNotComparable, asked,

@@ -50,7 +50,16 @@ std::vector<RowPair> pair_rows(const ScoreSide& a, const ScoreSide& b, Findings&
 void triage_rows(const ScoreSide& a, const ScoreSide& b, const std::vector<RowPair>& pairs,
                  Comparison& c, Findings& findings);
 
-// What is wrong with numbers before any operator is (6, 4), and what a log did to them (notes).
+// Good tokens of all rows, in double.
+struct Streams {
+  std::vector<double> a, b;
+};
+
+// Values that are no measurements (6), and what a log did to its numbers (notes).
+void find_broken_data(const std::vector<RowPair>& pairs, const Streams& s, Comparison& c,
+                      Findings& findings);
+
+// The same, and differences that have another cause than an operator (4).
 void find_signatures(const ScoreSide& a, const ScoreSide& b, const std::vector<RowPair>& pairs,
                      Comparison& c, Findings& findings);
 

@@ -130,13 +130,33 @@ TEST(CompareLogs, EqualInAnyFileOrderDecimalOrHex) {
   EXPECT_THAT(c->notes, Contains(HasSubstr("A and B are external logs")));
 }
 
+TEST(CompareLogs, OneFileMayHoldBothStreams) {
+  auto rows = sample();
+  for (Row& r : rows) {
+    r.more = ",\"log_probs\":[";
+    for (size_t i = 0; i < r.logprobs.size(); ++i) {
+      r.more += (i ? "," : "") + number(i == 4 ? r.logprobs[i] * 2 : r.logprobs[i]);
+    }
+    r.more += "]";
+  }
+  const std::string dump = text(rows, "rollout_log_probs");
+  CompareOptions options;
+  ASSERT_TRUE(add_key_rename("logprobs=rollout_log_probs", options.token_rows_a));
+  ASSERT_TRUE(add_key_rename("logprobs=log_probs", options.token_rows_b));
+  const auto c = compared(dump, dump, options);
+  ASSERT_TRUE(c) << c.error().text();
+  EXPECT_EQ(c->code, Code::kDrift);
+  EXPECT_EQ(c->differing, 6);
+}
+
 TEST(CompareLogs, DriftNamesRowTokenBothValuesAndEveryRow) {
   auto a = sample(), b = sample();
   b[2].logprobs[5] = bits_float(float_bits(b[2].logprobs[5]) ^ 1);
   b[4].logprobs[1] -= 0.5f;
   const Comparison c = compared(a, b);
   EXPECT_EQ(c.code, Code::kDrift);
-  EXPECT_THAT(c.finding, HasSubstr("2 of 96 log-probabilities differ, first in row \"r2\" at token 8"));
+  EXPECT_THAT(c.finding,
+              HasSubstr("2 of 96 log-probabilities differ, first in row \"r2\" at token 8"));
   EXPECT_EQ(c.first->ulp, 1);
   EXPECT_EQ(c.largest->id, "r4");
   ASSERT_EQ(c.rows.size(), 6u);
@@ -203,8 +223,8 @@ TEST(CompareLogs, AConstantBiasIsTheLogOfTheKeptMass) {
 }
 
 TEST(CompareLogs, AMassThatVariesByTokenIsANote) {
-  const auto b =
-      changed(sample(), [n = 0](float x) mutable { return x - 0.02f * static_cast<float>(n++ % 7); });
+  const auto b = changed(
+      sample(), [n = 0](float x) mutable { return x - 0.02f * static_cast<float>(n++ % 7); });
   const Comparison c = compared(sample(), b);
   EXPECT_EQ(c.code, Code::kDrift);
   EXPECT_THAT(c.signatures, ElementsAre("one-sided"));
@@ -331,7 +351,8 @@ TEST(CompareLogs, NotANumberFailsIsCountedAndTheOtherRowsAreReported) {
   // On both sides at one place it is no agreement, and null is no number either.
   b = a;
   EXPECT_EQ(compared(a, b).code, Code::kBrokenData);
-  const std::string nulls = "{\"id\":1,\"tokens\":[1,2,3],\"prompt_len\":1,\"logprobs\":[null,-1]}\n";
+  const std::string nulls =
+      "{\"id\":1,\"tokens\":[1,2,3],\"prompt_len\":1,\"logprobs\":[null,-1]}\n";
   const auto n = compared(nulls, nulls);
   ASSERT_TRUE(n);
   EXPECT_EQ(n->code, Code::kBrokenData);
@@ -351,7 +372,8 @@ TEST(CompareLogs, MaskedPlaceholdersAreLeftOutWhateverTheyHold) {
   EXPECT_EQ(c.masked_rows, 1);
   EXPECT_EQ(c.compared, 72);
   EXPECT_EQ(c.sequences, 5);
-  EXPECT_THAT(c.notes, Contains(HasSubstr("24 scored tokens are masked and left out; of 1 row all")));
+  EXPECT_THAT(c.notes,
+              Contains(HasSubstr("24 scored tokens are masked and left out; of 1 row all")));
   auto b = sample();
   b[0].more = ",\"mask\":[1,0,0,0,0,0,0,0,1,1,1,1,1,1,1,1]";
   EXPECT_EQ(compared(a, b).code, Code::kNotComparable);
@@ -366,7 +388,8 @@ TEST(CompareLogs, RowsThatAreMissingTokensThatDifferAndDuplicatesAreDistinct) {
   b[1].tokens[7] += 1;
   Comparison c = compared(sample(), b);
   EXPECT_EQ(c.code, Code::kNotComparable);
-  EXPECT_THAT(c.finding, HasSubstr("the token ids of one row differ: \"r1\"; there first at token 7"));
+  EXPECT_THAT(c.finding,
+              HasSubstr("the token ids of one row differ: \"r1\"; there first at token 7"));
   b = sample();
   b[1].tokens.push_back(9);
   b[1].logprobs.push_back(-1);
@@ -401,7 +424,8 @@ TEST(CompareLogs, NothingAndLengthsThatDisagreeAreBrokenData) {
 }
 
 TEST(CompareLogs, WhatALogDidToItsNumbersIsSaid) {
-  const auto bf16 = changed(sample(), [](float x) { return bits_float(float_bits(x) & 0xffff0000u); });
+  const auto bf16 =
+      changed(sample(), [](float x) { return bits_float(float_bits(x) & 0xffff0000u); });
   Comparison c = compared(bf16, sample());
   EXPECT_EQ(c.code, Code::kDrift);
   EXPECT_THAT(c.signatures, Contains("bf16-log"));

@@ -72,8 +72,8 @@ std::vector<RowPair> pair_rows(const ScoreSide& a, const ScoreSide& b, Findings&
       prompts.add(id);
     } else if (x.logprobs.size() != y.logprobs.size()) {
       if (lengths.count == 0) {
-        first_lengths = two(static_cast<int64_t>(x.logprobs.size()),
-                            static_cast<int64_t>(y.logprobs.size()));
+        first_lengths =
+            two(static_cast<int64_t>(x.logprobs.size()), static_cast<int64_t>(y.logprobs.size()));
       }
       lengths.add(id);
     } else if (!row.mask.empty() && !other.mask.empty() && row.mask != other.mask) {

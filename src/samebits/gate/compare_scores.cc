@@ -77,12 +77,14 @@ std::string hint_of(const Comparison& c) {
   }
   const std::string size = calibration(metric(c.metrics, "train/train_rollout_logprob_abs_diff"));
   if (c.a.profile.empty() && c.b.profile.empty()) {
-    return size + ". To learn which engine departs from the declared arithmetic, rescore rows of "
-                  "either log: samebits audit DIR --log LOG";
+    return size +
+           ". To learn which engine departs from the declared arithmetic, rescore rows of "
+           "either log: samebits audit DIR --log LOG";
   }
   if (c.a.profile.empty() || c.b.profile.empty()) {
-    return size + ". The log's engine runs other arithmetic; whether it means the same is told by "
-                  "samebits audit DIR --log LOG";
+    return size +
+           ". The log's engine runs other arithmetic; whether it means the same is told by "
+           "samebits audit DIR --log LOG";
   }
   return size +
          ". Scores show that two runs part, traces show where: score both sides with --trace and "
@@ -112,12 +114,12 @@ Comparison compare_scores(const ScoreSide& a, const ScoreSide& b, const CompareO
     c.hint = hint_of(c);
   }
   if (c.masked) {
-    c.notes.push_back(grouped(c.masked) +
-                      (c.masked == 1 ? " scored token is" : " scored tokens are") +
-                      " masked and left out" +
-                      (c.masked_rows ? "; of " + grouped(c.masked_rows) +
-                                           (c.masked_rows == 1 ? " row" : " rows") + " all"
-                                     : ""));
+    c.notes.push_back(
+        grouped(c.masked) + (c.masked == 1 ? " scored token is" : " scored tokens are") +
+        " masked and left out" +
+        (c.masked_rows
+             ? "; of " + grouped(c.masked_rows) + (c.masked_rows == 1 ? " row" : " rows") + " all"
+             : ""));
   }
   conclude(c, drift, findings);
   findings.settle(c);

@@ -1,11 +1,10 @@
-// What a difference looks like before any operator is suspected. Broken data (6): values that are no
-// log-probabilities, filler, a stream of one value. Semantics (4): streams shifted against each other,
-// a constant bias, and, in logs that state no run, the spread of another temperature. What a log did
-// to its numbers when it was written (bf16, few decimals) is a note.
+// What a difference looks like before any operator is suspected. Semantics (4): streams shifted
+// against each other, a constant bias, and, in logs that state no run, the spread of another
+// temperature.
 //
-// Selected log-probabilities do not determine a temperature: log p(y; T) = z/T − log Σ exp(z/T), and
-// the sum is not in the log. Tokens of one stream only show how wide it spreads, so what is said
-// about a temperature is an estimate and says so; `audit` knows the model and says it exactly.
+// Selected log-probabilities do not determine a temperature: log p(y; T) = z/T − log Σ exp(z/T),
+// and the sum is not in the log. Tokens of one stream only show how wide it spreads, so what is
+// said about a temperature is an estimate and says so; `audit` knows the model and says it exactly.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -17,10 +16,6 @@
 namespace sb {
 namespace {
 
-// Runs of exact zeros this long, where the other side is mostly clearly below 0, are filler.
-constexpr int kZeroRun = 4;
-constexpr float kClearlyBelowZero = -0.01f;
-constexpr int64_t kConstantStream = 8;  // that many equal values and no other: nothing was measured
 constexpr int kMaxLag = 8;
 constexpr double kFarApart = 0.02;  // mean |Δ| above which streams may be misplaced ones
 constexpr int64_t kEnough = 16;     // tokens before a statement about a distribution is made
@@ -31,10 +26,6 @@ std::string decimals(double x, const char* format = "%.3g") {
   return text;
 }
 
-// Good tokens of all rows, in double.
-struct Streams {
-  std::vector<double> a, b;
-};
 Streams good_tokens(const std::vector<RowPair>& pairs) {
   Streams s;
   for (const RowPair& p : pairs) {
@@ -46,85 +37,6 @@ Streams good_tokens(const std::vector<RowPair>& pairs) {
   }
   return s;
 }
-
-// ---- broken data ----
-
-void find_bad_values(const std::vector<RowPair>& pairs, Comparison& c, Findings& findings) {
-  for (const bool is_a : {true, false}) {
-    int64_t nan = 0, inf = 0, positive = 0;
-    std::string first;
-    for (const RowPair& p : pairs) {
-      const auto& row = is_a ? p.a->score : p.b->score;
-      for (size_t i = 0; i < p.use.size(); ++i) {
-        const float x = row.logprobs[i];
-        if (p.use[i] != Use::kBad || (std::isfinite(x) && x <= 0)) continue;
-        ++(std::isnan(x) ? nan : std::isinf(x) ? inf : positive);
-        if (first.empty()) {
-          first = "row " + in_quotes(row.id) + ", token " +
-                  std::to_string(row.prompt_len + static_cast<int64_t>(i)) +
-                  (std::isfinite(x) ? ": " + shortest(x) : "");
-        }
-      }
-    }
-    const int64_t bad = nan + inf + positive;
-    (is_a ? c.bad_a : c.bad_b) = bad;
-    if (bad == 0) continue;
-    std::string kinds;
-    const auto kind = [&](int64_t n, const char* what) {
-      if (n) kinds += (kinds.empty() ? "" : ", ") + grouped(n) + what;
-    };
-    kind(nan, " NaN or null");
-    kind(inf, " infinite");
-    kind(positive, " positive");
-    findings.add(Code::kBrokenData, std::string(is_a ? "A" : "B") + " holds " + grouped(bad) +
-                                        (bad == 1 ? " value that is no log-probability ("
-                                                  : " values that are no log-probabilities (") +
-                                        kinds + "), first in " + first);
-    c.signatures.push_back("bad-values");
-  }
-}
-
-// Log-probabilities that were never computed: filled with 0.0.
-void find_zero_fill(const std::vector<RowPair>& pairs, Comparison& c, Findings& findings) {
-  for (const bool is_a : {true, false}) {
-    Tally rows;
-    for (const RowPair& p : pairs) {
-      const auto& mine = (is_a ? p.a : p.b)->score.logprobs;
-      const auto& other = (is_a ? p.b : p.a)->score.logprobs;
-      int run = 0, clear = 0;
-      for (size_t i = 0; i < mine.size(); ++i) {
-        const bool zero = p.use[i] != Use::kMasked && mine[i] == 0;
-        run = zero ? run + 1 : 0;
-        clear = zero ? clear + (other[i] < kClearlyBelowZero) : 0;
-        if (run < kZeroRun || clear + 1 < kZeroRun || clear * 2 <= run) continue;
-        rows.add(p.a->score.id);
-        break;
-      }
-    }
-    if (rows.count == 0) continue;
-    findings.add(Code::kBrokenData,
-                 std::string(is_a ? "A" : "B") +
-                     " holds runs of exact 0.0 where the other side does not, as filler for "
-                     "missing log-probabilities: " +
-                     counted(rows.count, "one row", "rows", rows.first));
-    c.signatures.push_back("filler-zeros");
-  }
-}
-
-void find_constant_stream(const Streams& s, Comparison& c, Findings& findings) {
-  for (const bool is_a : {true, false}) {
-    const auto& x = is_a ? s.a : s.b;
-    if (static_cast<int64_t>(x.size()) < kConstantStream) continue;
-    if (std::any_of(x.begin(), x.end(), [&](double v) { return v != x[0]; })) continue;
-    findings.add(Code::kBrokenData, std::string(is_a ? "A" : "B") + " holds the one value " +
-                                        shortest(static_cast<float>(x[0])) + " for all " +
-                                        grouped(static_cast<int64_t>(x.size())) +
-                                        " tokens: a placeholder, nothing was measured");
-    c.signatures.push_back("constant-stream");
-  }
-}
-
-// ---- semantics ----
 
 // How well B[i] agrees with A[i + lag], within rows.
 struct Fit {
@@ -221,8 +133,8 @@ bool find_bias(const Moments& m, Comparison& c, Findings& findings) {
   findings.add(Code::kSemanticsDiffer,
                "a constant bias: " + std::string(high) + " is above " + low + " by " +
                    decimals(bias) + " on every token (standard deviation " + decimals(m.sd_d) +
-                   "), which is −log S with S = " + decimals(std::exp(-bias)) +
-                   ": " + high + " was renormalised over part of the vocabulary, as top-p and "
+                   "), which is −log S with S = " + decimals(std::exp(-bias)) + ": " + high +
+                   " was renormalised over part of the vocabulary, as top-p and "
                    "top-k do, or sums over fewer columns");
   c.signatures.push_back("constant-bias");
   return true;
@@ -257,71 +169,24 @@ bool find_temperature(const ScoreSide& a, const ScoreSide& b, const Moments& m, 
   };
   findings.add(Code::kSemanticsDiffer,
                std::string("a temperature on one side only, or twice: ") + wide +
-                   " spreads wider than " + narrow + " (correlation " +
-                   decimals(m.correlation) + "), as if its logits were divided by roughly " +
-                   decimals(estimate, "%.2g") + " once more (or not softcapped); A temperature " +
-                   says(ta) + ", B " + says(tb) +
+                   " spreads wider than " + narrow + " (correlation " + decimals(m.correlation) +
+                   "), as if its logits were divided by roughly " + decimals(estimate, "%.2g") +
+                   " once more (or not softcapped); A temperature " + says(ta) + ", B " + says(tb) +
                    "; estimated from the selected log-probabilities of " +
-                   grouped(static_cast<int64_t>(m.n)) +
-                   " tokens, samebits audit tells exactly");
+                   grouped(static_cast<int64_t>(m.n)) + " tokens, samebits audit tells exactly");
   c.signatures.push_back("temperature");
   return true;
-}
-
-// ---- how a log was written ----
-
-// Significant decimals that the widest value of a stream needs.
-int digits_needed(const std::vector<double>& x) {
-  int most = 0;
-  for (const double v : x) {
-    const std::string text = shortest(static_cast<float>(v));
-    const std::string mantissa = text.substr(0, text.find('e'));
-    const size_t first = mantissa.find_first_of("123456789");
-    if (first == mantissa.npos) continue;
-    int digits = 0;
-    for (size_t i = first; i < mantissa.size(); ++i) digits += mantissa[i] != '.';
-    most = std::max(most, digits);
-  }
-  return most;
-}
-
-void find_rounding(const Streams& s, Comparison& c) {
-  const auto all_bf16 = [](const std::vector<double>& x) {
-    return std::all_of(x.begin(), x.end(), [](double v) {
-      return (float_bits(static_cast<float>(v)) & 0xffffu) == 0;
-    });
-  };
-  for (const bool is_a : {true, false}) {
-    const auto& x = is_a ? s.a : s.b;
-    const auto& other = is_a ? s.b : s.a;
-    const std::string side = is_a ? "A" : "B";
-    if (all_bf16(x) && !all_bf16(other)) {
-      c.notes.push_back("every value of " + side +
-                        " is a bf16 number and those of the other side are not: the "
-                        "log-probabilities of " +
-                        side + " were kept in bf16, and their fp32 bits are lost");
-      c.signatures.push_back("bf16-log");
-    } else if (const int mine = digits_needed(x); mine <= 6 && digits_needed(other) >= 8) {
-      c.notes.push_back("no value of " + side + " has more than " + std::to_string(mine) +
-                        " digits: they were rounded when the log was written, and fp32 needs 9");
-      c.signatures.push_back("rounded-log");
-    }
-  }
 }
 
 }  // namespace
 
 void find_signatures(const ScoreSide& a, const ScoreSide& b, const std::vector<RowPair>& pairs,
                      Comparison& c, Findings& findings) {
-  find_bad_values(pairs, c, findings);
-  find_zero_fill(pairs, c, findings);
   const Streams s = good_tokens(pairs);
-  find_constant_stream(s, c, findings);
-  if (static_cast<int64_t>(s.a.size()) < kConstantStream || s.a == s.b) return;
-  const bool filler = !c.signatures.empty();
-  if (static_cast<int64_t>(s.a.size()) >= kEnough) find_rounding(s, c);
+  find_broken_data(pairs, s, c, findings);
   // Filler would pass for anything below.
-  if (filler || find_shift(pairs, c, findings)) return;
+  if (s.a.empty() || s.a == s.b || findings.has(Code::kBrokenData)) return;
+  if (find_shift(pairs, c, findings)) return;
   if (static_cast<int64_t>(s.a.size()) < kEnough) return;
   const Moments m = moments(s);
   if (find_bias(m, c, findings) || find_temperature(a, b, m, c, findings)) return;

@@ -76,9 +76,9 @@ std::vector<Metric> with_aliases(std::vector<Metric> metrics) {
                          "log_ppl_diff_max",
                          "log_ppl_diff_min",
                          "ppl_ratio"};
-  const char* weights[] = {"tis_weight_before_bound", "tis_weight_after_bound",
-                           "tis_truncate_fraction",   "tis_clip_fraction_low",
-                           "tis_clip_fraction_high",  "rs_catastrophic_token_fraction",
+  const char* weights[] = {"tis_weight_before_bound",     "tis_weight_after_bound",
+                           "tis_truncate_fraction",       "tis_clip_fraction_low",
+                           "tis_clip_fraction_high",      "rs_catastrophic_token_fraction",
                            "rs_catastrophic_seq_fraction"};
   const auto alias = [&](const std::string& prefix, const char* stem) {
     metrics.push_back({prefix + stem, metric(metrics, stem)});

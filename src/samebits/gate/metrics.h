@@ -26,9 +26,9 @@
 //   tis_truncate_fraction, tis_clip_fraction_high         share of ratio > C, C = 2
 //   tis_clip_fraction_low                                 share of ratio < 1/C
 //   tis_weight_before_bound, tis_weight_after_bound       E[ratio], E[min(ratio, C)]
-//   train/tis, tis_abs, tis_clipfrac                      E[ratio], E|ratio − 1|, share of ratio > C
-//   rs_catastrophic_token_fraction, …_seq_fraction        share of ratio < 1e−4, of sequences with one
-//   seq_logprob_error_{min,mean,max}                      of E[exp |d|] of one sequence
+//   train/tis, tis_abs, tis_clipfrac                      E[ratio], E|ratio − 1|, share of ratio >
+//   C rs_catastrophic_token_fraction, …_seq_fraction        share of ratio < 1e−4, of sequences
+//   with one seq_logprob_error_{min,mean,max}                      of E[exp |d|] of one sequence
 //   debug/vllm_vs_local_logprob_diff_{mean,max,std}       of |d|
 //   debug/vllm_local_reverse_kl                           E[exp(r) · (r − t)]
 //   mismatch_kl                                           as k3_kl
@@ -37,7 +37,8 @@
 //
 // and the stems of slime's and verl's helpers again as mis_…, rollout_corr/… and mismatch_…. Bounds
 // are the helpers' defaults. What needs a second policy (ois, ppo_kl, pg_clipfrac), an entropy or a
-// threshold that a recipe chooses (num_masked_seqs_by_logprob_error) is not in two logs and not here.
+// threshold that a recipe chooses (num_masked_seqs_by_logprob_error) is not in two logs and not
+// here.
 #pragma once
 
 #include <cstdint>

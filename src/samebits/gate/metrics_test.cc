@@ -88,9 +88,9 @@ TEST(Metrics, WeightsAndErrorsOfTheStacks) {
 TEST(Metrics, EveryStackFindsItsNames) {
   const std::vector<float> train = {-1.0f, -2.0f}, rollout = {-1.5f, -2.25f};
   const auto m = mismatch_metrics(train, rollout, std::vector<int64_t>{0});
-  for (const char* stem : {"kl", "k3_kl", "chi2_token", "chi2_seq", "training_ppl", "rollout_ppl",
-                           "training_log_ppl", "rollout_log_ppl", "log_ppl_diff",
-                           "log_ppl_abs_diff", "ppl_ratio"}) {
+  for (const char* stem :
+       {"kl", "k3_kl", "chi2_token", "chi2_seq", "training_ppl", "rollout_ppl", "training_log_ppl",
+        "rollout_log_ppl", "log_ppl_diff", "log_ppl_abs_diff", "ppl_ratio"}) {
     for (const char* prefix : {"mis_", "rollout_corr/"}) {
       EXPECT_EQ(metric(m, std::string(prefix) + stem), metric(m, stem)) << prefix << stem;
       EXPECT_TRUE(std::isfinite(metric(m, stem))) << stem;

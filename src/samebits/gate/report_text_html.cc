@@ -144,8 +144,7 @@ std::string html_page(std::string_view title, std::string_view body) {
 
 std::string verdict_heading(Code code) {
   return std::string("<h1 class=\"") + tone_class(code) + "\">" + verdict_word(code) +
-         " <span class=\"dim\">exit " + std::to_string(static_cast<int>(code)) +
-         "</span></h1>\n";
+         " <span class=\"dim\">exit " + std::to_string(static_cast<int>(code)) + "</span></h1>\n";
 }
 
 std::string comparison_body(const Comparison& c) {

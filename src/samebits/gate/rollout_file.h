@@ -1,6 +1,6 @@
 // Prompts in, rollouts out: JSON lines of token rows behind a line that says what the run was. A
-// rollout file is what `score` reads as tokens, `compare` as a log of the rollout engine and `audit`
-// rescores.
+// rollout file is what `score` reads as tokens, `compare` as a log of the rollout engine and
+// `audit` rescores.
 #pragma once
 
 #include <cstdint>

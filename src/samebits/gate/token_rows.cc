@@ -324,11 +324,10 @@ bool is_blank(std::string_view line) {
 // Why two rows may not share an id, in words: the same row twice, or two rows that contradict.
 std::string repeated(const TokenRow& a, const TokenRow& b) {
   if (a.tokens != b.tokens || a.prompt_len != b.prompt_len) return "with other tokens";
-  const bool same = a.logprobs.has_value() == b.logprobs.has_value() &&
-                    (!a.logprobs || std::equal(a.logprobs->begin(), a.logprobs->end(),
-                                               b.logprobs->begin(), [](float x, float y) {
-                                                 return float_bits(x) == float_bits(y);
-                                               }));
+  const bool same =
+      a.logprobs.has_value() == b.logprobs.has_value() &&
+      (!a.logprobs || std::equal(a.logprobs->begin(), a.logprobs->end(), b.logprobs->begin(),
+                                 [](float x, float y) { return float_bits(x) == float_bits(y); }));
   return same ? "with the same contents" : "with the same tokens and other log-probabilities";
 }
 

@@ -94,7 +94,8 @@ TEST(TokenRows, RowsLongerThanTheModelAreRefused) {
 
 TEST(TokenRows, DuplicateIdsNameBothLines) {
   const std::string row = R"({"id":"r","tokens":[1,2],"prompt_len":1})";
-  EXPECT_EQ(reason(row + "\n\n" + row), "line 3, row \"r\": the id appeared before, in line 1, with the same contents");
+  EXPECT_EQ(reason(row + "\n\n" + row),
+            "line 3, row \"r\": the id appeared before, in line 1, with the same contents");
 }
 
 TEST(TokenRows, MissingOrWrongIds) {
