@@ -89,6 +89,21 @@ std::vector<Metric> with_aliases(std::vector<Metric> metrics) {
     if (stem != stems[0]) alias("mismatch_", stem);
   }
   for (const char* stem : weights) alias("mis_", stem);
+  // A mask drops what a clip cuts, at the same bounds.
+  for (const std::string end : {"low", "high"}) {
+    const double share = metric(metrics, "tis_clip_fraction_" + end);
+    for (const char* name : {"tis_mask_fraction_", "mis_tis_mask_fraction_", "rs_mask_fraction_",
+                             "mis_rs_mask_fraction_"}) {
+      metrics.push_back({name + end, share});
+    }
+  }
+  // The trainer's stream, whichever of its policies wrote it.
+  for (const std::string end : {"abs_diff", "max_abs_diff", "mismatch_count"}) {
+    const double value = metric(metrics, "train/train_rollout_logprob_" + end);
+    for (const char* policy : {"current", "old"}) {
+      metrics.push_back({std::string("train/train_") + policy + "_rollout_logprob_" + end, value});
+    }
+  }
   return metrics;
 }
 

@@ -26,19 +26,20 @@
 //   tis_truncate_fraction, tis_clip_fraction_high         share of ratio > C, C = 2
 //   tis_clip_fraction_low                                 share of ratio < 1/C
 //   tis_weight_before_bound, tis_weight_after_bound       E[ratio], E[min(ratio, C)]
-//   train/tis, tis_abs, tis_clipfrac                      E[ratio], E|ratio − 1|, share of ratio >
-//   C rs_catastrophic_token_fraction, …_seq_fraction        share of ratio < 1e−4, of sequences
-//   with one seq_logprob_error_{min,mean,max}                      of E[exp |d|] of one sequence
+//   train/tis, tis_abs, tis_clipfrac                      E[ratio], E|ratio − 1|, that share
+//   rs_catastrophic_token_fraction, …_seq_fraction        share of ratio < 1e−4; of its sequences
+//   seq_logprob_error_{min,mean,max}                      of E[exp |d|] of one sequence
 //   debug/vllm_vs_local_logprob_diff_{mean,max,std}       of |d|
 //   debug/vllm_local_reverse_kl                           E[exp(r) · (r − t)]
 //   mismatch_kl                                           as k3_kl
 //   rollout/log_probs, rollout/rollout_log_probs          E[t], E[r]
 //   logprob_abs_diff/{median,p95,p99}                     nearest rank
 //
-// and the stems of slime's and verl's helpers again as mis_…, rollout_corr/… and mismatch_…. Bounds
-// are the helpers' defaults. What needs a second policy (ois, ppo_kl, pg_clipfrac), an entropy or a
-// threshold that a recipe chooses (num_masked_seqs_by_logprob_error) is not in two logs and not
-// here.
+// tis_mask_fraction_{low,high} and rs_mask_fraction_{low,high} are the clip fractions;
+// train/train_{current,old}_rollout_logprob_… the first three. The stems of slime's and verl's
+// helpers stand again as mis_…, rollout_corr/… and mismatch_…. Bounds are the helpers' defaults.
+// What needs a second policy (ois, ppo_kl, pg_clipfrac), an entropy or a threshold that a recipe
+// chooses (num_masked_seqs_by_logprob_error) is not in two logs and not here.
 #pragma once
 
 #include <cstdint>

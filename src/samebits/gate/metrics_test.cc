@@ -97,6 +97,9 @@ TEST(Metrics, EveryStackFindsItsNames) {
     }
   }
   EXPECT_EQ(metric(m, "mis_tis_weight_after_bound"), metric(m, "tis_weight_after_bound"));
+  EXPECT_EQ(metric(m, "train/train_current_rollout_logprob_max_abs_diff"), 0.5);
+  EXPECT_EQ(metric(m, "train/train_old_rollout_logprob_mismatch_count"), 2.0);
+  EXPECT_EQ(metric(m, "mis_rs_mask_fraction_high"), metric(m, "tis_clip_fraction_high"));
   EXPECT_EQ(metric(m, "mismatch_kl"), metric(m, "k3_kl"));  // that stack's formula
   std::set<std::string> names;
   for (const Metric& x : m) EXPECT_TRUE(names.insert(x.name).second) << x.name << " twice";
