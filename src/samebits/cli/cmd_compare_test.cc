@@ -72,6 +72,22 @@ TEST(Program, CompareExitsWithTheVerdict) {
   EXPECT_EQ(samebits("compare " + a + " " + b + " --key x=y").code, 64);
 }
 
+// One engine labels its log-probabilities one token too late: no file says so, the numbers do.
+TEST(Program, AShiftByOneIsNamedInScoresAndInTraces) {
+  const std::string trace = scratch() + "/straight.sbt", bad_trace = scratch() + "/shifted.sbt";
+  const std::string clean = scored("straight", "--trace " + trace);
+  const std::string bad = scored("shifted", "--inject row-shift --trace " + bad_trace);
+  Outcome o = samebits("compare " + bad + " " + clean);
+  EXPECT_EQ(o.code, 4);
+  EXPECT_THAT(o.out, HasSubstr("shifted by one: B[i] holds what A[i−1] holds"));
+  o = samebits("compare --json " + bad_trace + " " + trace);
+  EXPECT_EQ(o.code, 1);
+  const auto j = nlohmann::json::parse(o.out);
+  EXPECT_EQ(j["first"]["boundary"], "logp");
+  EXPECT_THAT(j["hint"].get<std::string>(), HasSubstr("shifted by one"));
+  EXPECT_EQ(j["signatures"][0], "shift");
+}
+
 TEST(Program, StandardInputIsOneSide) {
   const std::string a = put("a.jsonl", scores(-2));
   EXPECT_EQ(samebits("compare - " + a, scores(-2)).code, 0);
