@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "samebits/cli/cmd_score.h"
+#include "samebits/cli/outputs.h"
 #include "samebits/gate/audit.h"
 #include "samebits/gate/interrupt.h"
 #include "samebits/gate/report_text.h"
@@ -42,6 +43,9 @@ Result<Code> run(const Args& args, const GlobalOptions& options) {
   audit_options.temperature = args.temperature;
   audit_options.suppress = args.suppress;
   audit_options.interrupted = [] { return interrupted(); };
+  std::vector<NamedPath> inputs = checkpoint_inputs(args.dir);
+  inputs.push_back({"--log", args.log});
+  SB_DO(check_outputs(inputs, {{"--html", options.html}}, options.force));
   TokenRowOptions row_options;
   row_options.need_logprobs = row_options.keep_bad_logprobs = true;
   for (const auto& key : args.keys) SB_DO(add_key_rename(key, row_options));

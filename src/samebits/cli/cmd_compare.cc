@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "samebits/cli/outputs.h"
 #include "samebits/gate/compare.h"
 #include "samebits/gate/report_text.h"
 
@@ -17,6 +18,7 @@ struct Args {
 };
 
 Result<Code> run(const Args& args, const GlobalOptions& options) {
+  SB_DO(check_outputs({{"A", args.a}, {"B", args.b}}, {{"--html", options.html}}, options.force));
   CompareOptions compare;
   compare.comparator = args.comparator;
   compare.temperature_a = args.temperature_a;

@@ -63,15 +63,15 @@ struct Takers {
 
 const std::vector<Takers>& all_takers() {
   static const std::vector<Takers> list = {
-      {"--profile", {"score", "rollout", "verify"}},
-      {"--backend", {"score", "rollout", "verify", "doctor"}},
-      {"--threads", {"score", "rollout", "verify", "model show"}},
-      {"--tp", {"score", "rollout", "verify"}},
-      {"--inject", {"score", "rollout", "verify"}},
-      {"--html", {"compare", "verify"}},
-      {"--force", {"model new", "score", "rollout", "compare", "verify"}},
+      {"--profile", {"score", "rollout", "verify", "audit"}},
+      {"--backend", {"score", "rollout", "verify", "audit", "doctor"}},
+      {"--threads", {"score", "rollout", "verify", "audit", "model show"}},
+      {"--tp", {"score", "rollout", "verify", "audit"}},
+      {"--inject", {"score", "rollout", "verify", "audit"}},
+      {"--html", {"compare", "verify", "audit"}},
+      {"--force", {"model new", "score", "rollout", "compare", "verify", "audit"}},
       {"--json",
-       {"model new", "model show", "score", "rollout", "verify", "compare", "inject list",
+       {"model new", "model show", "score", "rollout", "verify", "compare", "audit", "inject list",
         "contract list", "contract show", "doctor", "bench arith", "help"}},
   };
   return list;
