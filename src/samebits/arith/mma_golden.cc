@@ -74,9 +74,13 @@ std::vector<Checker> checkers() {
 }  // namespace
 
 Result<MmaGoldenReport> check_mma_golden(const std::string& path) {
-  const std::string asked = "read recorded matrix steps from " + path;
   SB_TRY(file, MappedFile::open(path));
-  const unsigned char* data = file.data();
+  return check_mma_golden_bytes(file.text(), path);
+}
+
+Result<MmaGoldenReport> check_mma_golden_bytes(std::string_view file, const std::string& where) {
+  const std::string asked = "read recorded matrix steps from " + where;
+  const char* data = file.data();
   if (file.size() < kHeaderBytes || std::memcmp(data, kMagic, sizeof(kMagic)) != 0) {
     return refuse(Code::kBrokenData, asked, "it does not begin with SBMMAV1");
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "samebits/base/result.h"
@@ -27,5 +28,7 @@ struct MmaGoldenReport {
 
 // kBrokenData for a file that is not whole: bad magic, no trials, too short or too long.
 Result<MmaGoldenReport> check_mma_golden(const std::string& path);
+// The same on bytes in memory; `where` names them in messages.
+Result<MmaGoldenReport> check_mma_golden_bytes(std::string_view file, const std::string& where);
 
 }  // namespace sb::arith
