@@ -4,6 +4,7 @@
 #   tools/bootstrap.sh          what building and testing need
 #   tools/bootstrap.sh test     also clang-19 for the HIP compile test; goes on without it
 #   tools/bootstrap.sh check    also clang-format-19 and clang-tidy-19
+#   tools/bootstrap.sh fuzz     also clang-19 with libFuzzer
 # Exit 7: required packages are missing and could not be installed.
 set -euo pipefail
 
@@ -15,7 +16,8 @@ case "${1:-build}" in
   build) ;;
   test) optional=(clang-19 lld-19 llvm-19 clang-tools-19) ;;
   check) required+=(clang-format-19 clang-tidy-19) ;;
-  *) echo "bootstrap: unknown level '$1'; use build, test or check" >&2; exit 64 ;;
+  fuzz) required+=(clang-19 libclang-rt-19-dev) ;;
+  *) echo "bootstrap: unknown level '$1'; use build, test, check or fuzz" >&2; exit 64 ;;
 esac
 
 missing() {

@@ -1,5 +1,10 @@
 #!/usr/bin/env python3
-"""Line coverage of src/samebits after a test run in BUILD_DIR, by file and folder, from gcov."""
+"""Line coverage of src/samebits after a test run in BUILD_DIR, by file and folder, from gcov.
+
+  tools/coverage.py BUILD_DIR [--min PERCENT FILE…]
+
+With files, only those are shown, with the lines that did not run; exit 1 when one is below."""
+import argparse
 import collections
 import json
 import pathlib
@@ -8,8 +13,13 @@ import sys
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--min", type=float, default=0)
+    parser.add_argument("files", nargs="*")
+    args = parser.parse_args()
     root = pathlib.Path(__file__).resolve().parent.parent
-    build = pathlib.Path(sys.argv[1]).resolve()
+    build = args.build.resolve()
     data = [str(p) for p in build.rglob("*.gcda")]
     if not data:
         sys.exit(f"{build}: no coverage data; run `make coverage`")
@@ -26,6 +36,8 @@ def main():
                 for line in entry["lines"]:
                     number = line["line_number"]
                     lines[number] = lines.get(number, False) or line["count"] > 0
+    if args.files:
+        return show_files(hit, args.files, args.min)
     folders = collections.Counter(), collections.Counter()
     for name in sorted(hit):
         ran, total = sum(hit[name].values()), len(hit[name])
@@ -36,7 +48,22 @@ def main():
     print()
     for key, total in folders[1].items():
         print(f"{100 * folders[0][key] / max(total, 1):6.1f} %  {total:5d} lines  {key}")
+    return 0
+
+
+def show_files(hit, names, least):
+    low = 0
+    for name in names:
+        lines = hit.get(name, {})
+        percent = 100 * sum(lines.values()) / max(len(lines), 1)
+        low += percent < least
+        missed = " ".join(str(n) for n in sorted(lines) if not lines[n])
+        print(f"{percent:6.1f} %  {len(lines):5d} lines  {name}"
+              f"{f'; not run: {missed}' if missed else ''}")
+    if low:
+        print(f"{low} files are below {least:g} %")
+    return 1 if low else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

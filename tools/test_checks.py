@@ -15,6 +15,8 @@ import check_docs
 import check_flags
 import check_layers
 import check_text
+import coverage
+import fuzz
 import junit
 import status
 import summary
@@ -243,6 +245,27 @@ class Status(Tree):
         with contextlib.redirect_stdout(io.StringIO()):
             sys.argv = ["summary", str(path)]
             self.assertEqual(summary.main(), 1)
+
+
+class Fuzz(Tree):
+    def harness(self, script):
+        self.put("fuzz/fuzz_safetensors", "#!/bin/sh\n" + script).chmod(0o755)
+        return fuzz.run(self.root, "safetensors", 1)[1]
+
+    def test_results(self):
+        ran = "echo stat::number_of_executed_units: 7"
+        self.assertEqual(self.harness(ran), "clean")
+        self.assertEqual(self.harness("exit 0"), "ran nothing")
+        self.assertIn("FAILED", self.harness(ran + "; exit 77"))
+        self.assertEqual(fuzz.run(self.root, "no_such_reader", 1)[1], "no seeds")
+
+    def test_coverage_of_files(self):
+        hit = {"a.cc": {1: True, 2: True}, "b.cc": {1: True, 2: False}}
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(coverage.show_files(hit, ["a.cc"], 90), 0)
+            self.assertEqual(coverage.show_files(hit, ["b.cc"], 90), 1)
+            self.assertEqual(coverage.show_files(hit, ["absent.cc"], 90), 1)
+        self.assertIn("not run: 2", out.getvalue())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "samebits/base/utf8.h"
+
 namespace sb {
 
 const char* code_name(Code code) {
@@ -30,6 +32,8 @@ std::string Refusal::text() const {
 
 tl::unexpected<Refusal> refuse(Code code, std::string asked, std::string reason,
                                std::string remedy) {
+  // Names out of files and arguments stand in these texts.
+  for (std::string* text : {&asked, &reason, &remedy}) *text = printable(*text);
   return tl::unexpected<Refusal>(
       Refusal{code, std::move(asked), {std::move(reason)}, std::move(remedy)});
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "samebits/base/utf8.h"
+
 namespace sb {
 
 // Shortest decimal that reads back to the same fp32, valid as a JSON number; x must be finite.
@@ -27,9 +29,6 @@ int64_t ulp_distance(float a, float b);
 // 12345 → "12,345", as reports print counts.
 std::string grouped(int64_t n);
 
-// Takes one code point off the front; −1 for a byte that is not UTF-8, which is taken alone.
-int32_t next_utf8(std::string_view& text);
-bool is_utf8(std::string_view text);
 // Text as a JSON string with quotes; bytes that are not UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
 // The same for messages: at most `limit` bytes of text, then "…".

@@ -88,14 +88,6 @@ TEST(Numbers, TextHelpers) {
   EXPECT_EQ(in_quotes("üü", 3), "\"ü…\"");
 }
 
-TEST(Numbers, Utf8IsStrict) {
-  EXPECT_TRUE(is_utf8("aü€😀"));
-  for (const char* wrong :
-       {"\x80", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xff"}) {
-    EXPECT_FALSE(is_utf8(wrong));
-  }
-}
-
 TEST(JsonLine, RefusesRepeatedKeysDepthAndRubbish) {
   EXPECT_NE(parse_json_line(R"({"a":1,"a":2})").error().find("\"a\" appears twice"),
             std::string::npos);

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "samebits/base/utf8.h"
+
 namespace sb {
 
 using nlohmann::json;
@@ -10,9 +12,10 @@ using nlohmann::json;
 tl::unexpected<Refusal> ConfigFaults::refusal(const std::string& where) const {
   Refusal r;
   r.code = broken.empty() ? Code::kRefused : Code::kBrokenData;
-  r.asked = "run the model that " + where + " describes";
-  r.reasons = broken;
-  r.reasons.insert(r.reasons.end(), refused.begin(), refused.end());
+  r.asked = "run the model that " + printable(where) + " describes";
+  for (const auto* faults : {&broken, &refused}) {
+    for (const std::string& fault : *faults) r.reasons.push_back(printable(fault));
+  }
   r.remedy = broken.empty() ? "a dense Gemma 4 checkpoint such as gemma-4-31B-it, or a preset of "
                               "`samebits model new`"
                             : "the config.json that belongs to the checkpoint, unedited";

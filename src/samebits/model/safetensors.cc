@@ -113,7 +113,10 @@ Status check_layout(const std::vector<SafeTensor>& tensors, uint64_t base, uint6
 }  // namespace
 
 int64_t safetensors_dtype_bytes(std::string_view dtype) {
-  if (dtype == "BOOL" || dtype == "U8" || dtype == "I8" || dtype.starts_with("F8_")) return 1;
+  if (dtype == "BOOL" || dtype == "U8" || dtype == "I8" || dtype == "F8_E4M3" ||
+      dtype == "F8_E5M2" || dtype == "F8_E8M0") {
+    return 1;
+  }
   if (dtype == "BF16" || dtype == "F16" || dtype == "I16" || dtype == "U16") return 2;
   if (dtype == "F32" || dtype == "I32" || dtype == "U32") return 4;
   if (dtype == "F64" || dtype == "I64" || dtype == "U64") return 8;

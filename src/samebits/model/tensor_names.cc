@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "samebits/base/utf8.h"
+
 namespace sb {
 namespace {
 
@@ -149,7 +151,7 @@ Result<NameMap> match_tensors(const Architecture& arch, const std::vector<Stored
                             shape_text(text[0].shape));
       }
     } else {
-      unknown.push_back(s.name);
+      unknown.push_back(printable(s.name));
     }
   }
   // A v_proj on a K=V layer is superfluous, and harmless only as a copy of k_proj.
