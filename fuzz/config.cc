@@ -23,6 +23,9 @@ void check_architecture(const Architecture& a) {
   FUZZ_CHECK(a.segment > 0 && a.segment % 64 == 0, "a segment is whole blocks");
   FUZZ_CHECK(a.rms_eps > 0 && std::isfinite(a.rms_eps), "eps is finite");
   FUZZ_CHECK(a.softcap > 0 && std::isfinite(a.softcap), "softcap is finite");
+  const auto [left, right] = window_left_right(a.window);
+  FUZZ_CHECK(window_from_left_right(left, right) == a.window, "the other spelling of the window");
+  FUZZ_CHECK(!window_from_left_right(left, right + 1), "text is causal");
   check_heads(a.sliding, a);
   check_heads(a.global, a);
   int64_t total = 0;
@@ -86,7 +89,8 @@ void config(std::string_view bytes) {
     const std::string dir = scratch("");
     (void)accepted(check_tokenizer(dir, arch, warnings), dir);
   }
-  if (parts.size() > 3) (void)accepted(parse_virtual(std::string(parts[3]), "virtual.json"), "virtual.json");
+  if (parts.size() > 3)
+    (void)accepted(parse_virtual(std::string(parts[3]), "virtual.json"), "virtual.json");
 }
 
 }  // namespace sb::fuzz

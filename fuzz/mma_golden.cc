@@ -42,8 +42,7 @@ void mma_golden(std::string_view bytes) {
   FUZZ_CHECK(report->first.has_value() == (report->mismatches > 0), "the first miss is named");
   const auto sound = arith::check_mma_golden_bytes(with_outputs_of_the_model(bytes), "in.bin");
   FUZZ_CHECK(sound, "other outputs are no fault of the file");
-  FUZZ_CHECK(sound->mismatches == 0,
-             "kernels equal the scalar model, not so " + sound->first->who);
+  FUZZ_CHECK(sound->mismatches == 0, "kernels equal the scalar model, not so " + sound->first->who);
 }
 
 }  // namespace sb::fuzz

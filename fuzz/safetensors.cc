@@ -80,9 +80,9 @@ void run_folder(const std::vector<std::string_view>& parts) {
     FUZZ_CHECK(!last || last->name < t.name, "names are sorted and unique");
     const std::string_view file = files.at(checkpoint->files().at(static_cast<size_t>(t.file)));
     check_tensor(t, file.size());
-    FUZZ_CHECK(std::memcmp(checkpoint->data(t), file.data() + t.offset,
-                           static_cast<size_t>(t.bytes)) == 0,
-               "data() is the tensor's bytes");
+    FUZZ_CHECK(
+        std::memcmp(checkpoint->data(t), file.data() + t.offset, static_cast<size_t>(t.bytes)) == 0,
+        "data() is the tensor's bytes");
     FUZZ_CHECK(checkpoint->find(t.name) == &t, "find() finds it");
     last = &t;
   }

@@ -28,7 +28,8 @@ std::string written(const ScoreFile& file) {
   const std::string path = scratch("again.jsonl");
   auto writer = ScoreWriter::create(path, true, file.header);
   FUZZ_CHECK(writer, "the file can be made");
-  for (const ScoreRow& row : file.rows) FUZZ_CHECK(writer->add(row), "a row that was read is sound");
+  for (const ScoreRow& row : file.rows)
+    FUZZ_CHECK(writer->add(row), "a row that was read is sound");
   FUZZ_CHECK(writer->commit(), "commit");
   return read_text(path).value();
 }

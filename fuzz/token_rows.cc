@@ -9,6 +9,7 @@
 #include "samebits/base/bits.h"
 #include "samebits/gate/numbers.h"
 #include "samebits/gate/rollout_file.h"
+#include "samebits/gate/score_file.h"
 
 namespace sb::fuzz {
 namespace {
@@ -41,14 +42,17 @@ void check_row(const TokenRow& row, int64_t vocab, int64_t max_position) {
   }
 }
 
+std::vector<float> logprobs_of(const TokenRow& row) {
+  return row.logprobs.value_or(std::vector<float>(static_cast<size_t>(row.num_scored()), -0.0f));
+}
+
 // A row as `rollout` would write it comes back equal.
 void check_rewrite(const TokenRow& row, int64_t vocab, int64_t max_position) {
-  const std::vector<float> logprobs = row.logprobs.value_or(
-      std::vector<float>(static_cast<size_t>(row.num_scored()), -0.0f));
+  const std::vector<float> logprobs = logprobs_of(row);
   const float temperature = row.temperature.value_or(1.0f);
   const std::vector<int32_t> suppress = row.suppress.value_or(std::vector<int32_t>());
-  const std::string line = rollout_line({row.id, row.tokens, row.prompt_len}, logprobs,
-                                        temperature, suppress);
+  const std::string line =
+      rollout_line({row.id, row.tokens, row.prompt_len}, logprobs, temperature, suppress);
   const auto again = parse_token_rows(line, "again", vocab, max_position, {.need_logprobs = true});
   FUZZ_CHECK(again, "what was written is read: " + (again ? "" : again.error().text()));
   FUZZ_CHECK(again->size() == 1, "one row was written");
@@ -63,6 +67,26 @@ void check_rewrite(const TokenRow& row, int64_t vocab, int64_t max_position) {
   }
 }
 
+// As `score` would write them, they are read as a score file.
+void check_scores(const std::vector<TokenRow>& rows) {
+  const RunHeader header{"m", "w", "c", "sm90", 1.0f, {}, "train"};
+  const std::string path = scratch("scores.jsonl");
+  {
+    auto writer = ScoreWriter::create(path, true, header);
+    FUZZ_CHECK(writer, "the file can be made");
+    for (const TokenRow& row : rows) FUZZ_CHECK(writer->add(row, logprobs_of(row)), "add");
+    FUZZ_CHECK(writer->commit(), "commit");
+  }
+  const auto scores = read_score_file(path);
+  FUZZ_CHECK(scores && scores->rows.size() == rows.size(), "what was written is read");
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const ScoreRow& b = scores->rows[r];
+    FUZZ_CHECK(b.id == rows[r].id && b.tokens == token_digest(rows[r].tokens) &&
+                   b.prompt_len == rows[r].prompt_len && b.logprobs == logprobs_of(rows[r]),
+               "scores come back");
+  }
+}
+
 void check_rows(const std::vector<TokenRow>& rows, int64_t vocab, int64_t max_position) {
   std::set<std::string> ids;
   for (const TokenRow& row : rows) {
@@ -71,6 +95,7 @@ void check_rows(const std::vector<TokenRow>& rows, int64_t vocab, int64_t max_po
     check_rewrite(row, vocab, max_position);
   }
   FUZZ_CHECK(!rows.empty(), "no rows are no data");
+  check_scores(rows);
 }
 
 void run(std::string_view bytes) {

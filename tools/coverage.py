@@ -17,7 +17,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--min", type=float, default=0)
     parser.add_argument("files", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     root = pathlib.Path(__file__).resolve().parent.parent
     build = args.build.resolve()
     data = [str(p) for p in build.rglob("*.gcda")]

@@ -165,12 +165,10 @@ Result<NameMap> match_tensors(const Architecture& arch, const std::vector<Stored
   });
 
   std::vector<std::string> missing;
-  int64_t missing_vision = 0;
   for (const auto& [name, e] : expected) {
     if (seen.contains(name)) continue;
     // A checkpoint without any vision tensor is a text model; part of a tower is a broken one.
     if (e->kind == TensorKind::kVision && map.vision == 0) continue;
-    if (e->kind == TensorKind::kVision) ++missing_vision;
     missing.push_back(name);
   }
   if (!missing.empty()) {
