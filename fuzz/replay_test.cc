@@ -8,6 +8,10 @@
 #include "samebits/base/file.h"
 
 namespace sb::fuzz {
+
+// Names in test reports.
+void PrintTo(const Harness& harness, std::ostream* out) { *out << harness.name; }
+
 namespace {
 
 std::vector<std::filesystem::path> corpus_of(const std::string& name) {

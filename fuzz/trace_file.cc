@@ -3,6 +3,8 @@
 #include "samebits/gate/trace_file.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "fuzz/harness.h"
 #include "samebits/base/bits.h"
@@ -40,6 +42,32 @@ void check_same(const TraceView& a, const TraceView& b) {
   FUZZ_CHECK(std::ranges::equal(a.columns, b.columns, same), "columns come back");
 }
 
+// What comparisons rely on, told apart from check_trace.
+void check_rules(const TraceView& view) {
+  const auto num_rows = static_cast<int64_t>(view.rows.size());
+  FUZZ_CHECK(num_rows > 0 && !view.columns.empty(), "no rows are no data");
+  FUZZ_CHECK(std::set<std::string>(view.ids.begin(), view.ids.end()).size() == view.ids.size() &&
+                 view.tokens.size() == view.ids.size(),
+             "ids are unique and have their tokens");
+  const auto place = [](const TraceRow& r) { return std::pair(r.seq, r.pos); };
+  FUZZ_CHECK(
+      std::ranges::adjacent_find(view.rows, std::greater_equal<>(), place) == view.rows.end(),
+      "rows ascend");
+  for (const TraceRow& r : view.rows) {
+    FUZZ_CHECK(r.seq >= 0 && r.seq < static_cast<int64_t>(view.ids.size()) && r.pos >= 0,
+               "rows belong to sequences");
+  }
+  FUZZ_CHECK(std::ranges::adjacent_find(view.scored, std::greater_equal<>()) == view.scored.end(),
+             "scored rows ascend");
+  for (const int32_t s : view.scored) FUZZ_CHECK(s >= 0 && s < num_rows, "scored rows are rows");
+  for (const TraceColumnView& c : view.columns) {
+    const size_t count = c.scored ? view.scored.size() : view.rows.size();
+    FUZZ_CHECK(c.digests.size() == count && c.non_finite.size() == count, "a digest a row");
+    FUZZ_CHECK(std::ranges::all_of(c.non_finite, [](uint8_t f) { return f <= 1; }), "flags");
+    FUZZ_CHECK(c.width > 0 && (c.dtype == "bf16" || c.dtype == "f32"), "elements of a known kind");
+  }
+}
+
 // Whether the bytes are a trace; if so it obeys the rules, and writing gives it again.
 bool run(std::string_view bytes) {
   const auto file = parse_trace_file(bytes, "in.sbt");
@@ -53,6 +81,7 @@ bool run(std::string_view bytes) {
   for (const TraceColumnView& c : file->view.columns) {
     FUZZ_CHECK(inside(c.digests) && inside(c.non_finite), "columns lie in the file");
   }
+  check_rules(file->view);
   FUZZ_CHECK(check_trace(file->view, "in.sbt"), "what was read passes the check of traces");
 
   const std::string path = scratch("again.sbt");
