@@ -9,13 +9,20 @@
 
 namespace sb {
 
+// What Exec::arch can be. The emulated ones are the GPU kernels run on the CPU, in its memory.
+inline constexpr const char* kCpuArch = "cpu";
+inline constexpr const char* kEmulatedSm90a = "emulated sm_90a";
+inline constexpr const char* kEmulatedGfx942 = "emulated gfx942";
+inline constexpr const char* kSm90a = "sm_90a";
+
 struct Exec {
   Device* device = nullptr;
   void* stream = nullptr;  // a GPU's stream; CPU work runs at once
   ThreadPool* pool = nullptr;
   Profile profile = Profile::kSm90;
   Isa isa = Isa::kPlain;
-  const char* arch = "cpu";  // of the device: "cpu", "sm_90a", "gfx942"; part of the selection
+  const char* arch = kCpuArch;  // part of the selection
+  int64_t grid_cap = 0;         // most blocks of a grid, for tests; 0: as many as there is work
 };
 
 // body(i) for i in [0, n) on the pool. Small work (`cost` per item, in roughly nanoseconds) runs on

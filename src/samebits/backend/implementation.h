@@ -1,10 +1,11 @@
 // Tables of implementations. An implementation claims one contract for a set of profiles on one
 // device kind and architecture; ops/ selects by exact match and never takes a second choice.
-// A backend that is not built contributes a reason (*_none.cc).
+// A backend that is not built contributes empty tables and a reason (*_none.cc).
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "samebits/backend/exec.h"
 #include "samebits/backend/op_args.h"
@@ -21,15 +22,40 @@ struct Implementation {
   ContractId contract;
   uint8_t profiles;  // bits of profile_bit
   DeviceId::Kind device;
-  const char* arch;      // "cpu", "sm_90a", "gfx942": what Exec::arch must be
+  const char* arch;      // what Exec::arch must be: one of the names in exec.h
   const char* schedule;  // how work is cut; never changes bits
   const char* split;     // split policy of the reduction
   Status (*run)(const Exec&, const Args&);
 };
 
-// Defined once per operator in backend/cpu.
+// Every operator, by its arguments.
+#define SB_OPERATORS(X)                                                                      \
+  X(EmbedArgs)                                                                               \
+  X(RmsNormArgs) X(GemmArgs) X(GemmPartialArgs) X(GemmFinishArgs) X(RopeArgs) X(KvWriteArgs) \
+  X(AttentionArgs) X(ResidualArgs) X(LayerScaleArgs) X(GeluMulArgs) X(HeadArgs)              \
+  X(HeadFinishArgs) X(SampleArgs)
+
+// Defined once per operator by each backend: the oracle, the CPU emulation of the GPU kernels, CUDA.
 template <class Args>
 std::span<const Implementation<Args>> cpu_implementations();
+template <class Args>
+std::span<const Implementation<Args>> emulated_implementations();
+template <class Args>
+std::span<const Implementation<Args>> cuda_implementations();
+
+// All of them.
+template <class Args>
+const std::vector<Implementation<Args>>& implementations() {
+  static const auto all = [] {
+    std::vector<Implementation<Args>> v;
+    for (const auto& table : {cpu_implementations<Args>(), emulated_implementations<Args>(),
+                              cuda_implementations<Args>()}) {
+      v.insert(v.end(), table.begin(), table.end());
+    }
+    return v;
+  }();
+  return all;
+}
 
 // Why a device kind has no implementations at all in this build; nullptr if it has.
 const char* cuda_absence();

@@ -21,13 +21,13 @@ struct KvView {
 };
 
 // Element offset of head 0 of key j, given the table row of its sequence. Device-safe.
-inline int64_t kv_offset(const KvView& kv, const int32_t* table_row, int64_t j) {
+SB_HD inline int64_t kv_offset(const KvView& kv, const int32_t* table_row, int64_t j) {
   if (kv.kind == KvView::kLinear) return (table_row[0] + j) * kv.token_stride;
   return table_row[j / kv.page_size] * kv.page_stride + (j % kv.page_size) * kv.token_stride;
 }
 
 // Whether key j has memory at all; linear keys are the batch's own rows.
-inline bool kv_page_exists(const KvView& kv, const int32_t* table_row, int64_t j) {
+SB_HD inline bool kv_page_exists(const KvView& kv, const int32_t* table_row, int64_t j) {
   if (kv.kind == KvView::kLinear) return true;
   const int64_t i = j / kv.page_size;
   return i < kv.table.shape[1] && table_row[i] >= 0 && table_row[i] < kv.num_pages;

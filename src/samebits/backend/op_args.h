@@ -128,6 +128,7 @@ struct HeadArgs {
   View target;                      // i32 [R]; < 0: none
   View suppress;                    // u8 [V], 1 = suppressed; or empty
   float softcap = 30.0f, temperature = 1.0f;
+  View tile_ms;        // f32 [R, head_tiles(vocab, shards), 2]: scratch
   View shard_ms;       // f32 [R, shards, 2]
   View c_target;       // f32 [R]; written where this rank owns the target
   View logit, capped;  // f32 [R, n] or empty: z, and c before the temperature

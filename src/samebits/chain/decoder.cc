@@ -109,6 +109,8 @@ Status Decoder::head(Ctx& ctx, const Batch& batch, ScheduleKind schedule, const 
     args.softcap = arch.softcap;
     args.temperature = temperature;
     args.deviation = deviation_at(faults_, schedule, Tap::kHeadSoftcap, -1);
+    SB_TRY(tiles, arena.take(Dtype::kF32, {rows, head_tiles(arch.vocab, plan_.shards), 2}));
+    args.tile_ms = tiles;
     SB_TRY(ms_all, arena.take(Dtype::kF32, {ranks, rows, plan_.shards, 2}));
     SB_TRY(c_all, arena.take(Dtype::kF32, {ranks, rows}));
     SB_TRY(ms, arena.take(Dtype::kF32, {rows, plan_.shards, 2}));

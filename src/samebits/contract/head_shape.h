@@ -23,6 +23,11 @@ constexpr HeadShape head_shape(int64_t vocab) {
   return s;
 }
 
+// Tiles of `shards` shards: the scratch of the head holds (m, S) for each.
+constexpr int64_t head_tiles(int64_t vocab, int shards) {
+  return shards * head_shape(vocab).tiles_per_shard;
+}
+
 // Columns [begin, end) of shards [first, first + count), cut at the vocabulary.
 struct ColumnRange {
   int64_t begin = 0, end = 0;

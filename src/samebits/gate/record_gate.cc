@@ -81,10 +81,9 @@ Launches expected_launches(const Architecture& arch, const RankPlan& plan,
   return all;
 }
 
-template <class... Args>
 std::map<std::string, Record> known_implementations() {
   std::map<std::string, Record> known;
-  auto add = [&](auto table) {
+  auto add = [&](const auto& table) {
     for (const auto& i : table) {
       Record r;
       r.contract = contract(i.contract).name;
@@ -93,15 +92,14 @@ std::map<std::string, Record> known_implementations() {
       known[i.id] = r;
     }
   };
-  (add(cpu_implementations<Args>()), ...);
+#define SB_ADD(Args) add(sb::implementations<Args>());
+  SB_OPERATORS(SB_ADD)
+#undef SB_ADD
   return known;
 }
 
-const std::map<std::string, Record>& implementations() {
-  static const auto known =
-      known_implementations<EmbedArgs, RmsNormArgs, GemmArgs, GemmPartialArgs, GemmFinishArgs,
-                            RopeArgs, KvWriteArgs, AttentionArgs, ResidualArgs, LayerScaleArgs,
-                            GeluMulArgs, HeadArgs, HeadFinishArgs, SampleArgs>();
+const std::map<std::string, Record>& known_by_id() {
+  static const auto known = known_implementations();
   return known;
 }
 
@@ -118,8 +116,8 @@ Status check_one(const Record& r, const Expected& want, const Architecture& arch
   const int layer = boundary ? boundary->layer : -1;
   const std::string type = layer >= 0 ? layer_type_name(arch.layers[layer]) : "";
   if (r.layer != layer) return red(r, "layer", std::to_string(r.layer), std::to_string(layer));
-  const auto known = implementations().find(r.implementation);
-  if (known == implementations().end()) {
+  const auto known = known_by_id().find(r.implementation);
+  if (known == known_by_id().end()) {
     return red(r, "implementation", r.implementation, "one that this build has");
   }
   const std::pair<const char*, std::pair<std::string, std::string>> fields[] = {

@@ -27,6 +27,7 @@ Status head(Ctx& ctx, const Site& site, const HeadArgs& a) {
                 "the temperature is " + std::to_string(a.temperature) +
                     ", needs to be finite and positive")
           .that(std::isfinite(a.softcap) && a.softcap > 0, "the softcap is not positive")
+          .out("tile_ms", a.tile_ms, Dtype::kF32, {rows, head_tiles(a.vocab, a.shards), 2})
           .out("shard_ms", a.shard_ms, Dtype::kF32, {rows, a.shards, 2})
           .out("c_target", a.c_target, Dtype::kF32, {rows})
           .optional_out("logit", a.logit, Dtype::kF32, {rows, a.w.n})

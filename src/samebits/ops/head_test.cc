@@ -175,6 +175,8 @@ TEST(Head, ARowDoesNotDependOnItsBatch) {
     a.w = {w.data(), vocab, 32, 32};
     a.vocab = vocab;
     a.target = target.view();
+    Tensor<float> tiles({count, 8, 2});
+    a.tile_ms = tiles.view();
     a.shard_ms = make_view(ms.data(), Dtype::kF32, {count, 8, 2});
     a.c_target = make_view(c.data(), Dtype::kF32, {count});
     EXPECT_TRUE(ran(ops::head(rig.ctx, kNowhere, a)));
@@ -206,11 +208,12 @@ TEST(Head, AZeroMaximumIsPlusZero) {
   Tensor<bf16> z({1, 16}), w({1, 16});
   for (int i = 0; i < 16; ++i) z(0, i) = w(0, i) = bf16{};
   z(0, 0) = round_bf16(0x1p-75f), w(0, 0) = round_bf16(-0x1p-74f);
-  Tensor<float> ms({1, 8, 2}), c({1}), capped({1, 1});
+  Tensor<float> tiles({1, 8, 2}), ms({1, 8, 2}), c({1}), capped({1, 1});
   const auto target = int_tensor({0});
   HeadArgs a;
   a.z = z.view(), a.w = {w.data(), 1, 16, 16}, a.vocab = 1, a.target = target.view();
-  a.shard_ms = ms.view(), a.c_target = c.view(), a.capped = capped.view();
+  a.tile_ms = tiles.view(), a.shard_ms = ms.view();
+  a.c_target = c.view(), a.capped = capped.view();
   ASSERT_TRUE(ran(ops::head(rig.ctx, kNowhere, a)));
   EXPECT_EQ(bits_of(capped(0, 0)), 0x80000000u);
   EXPECT_EQ(bits_of(ms(0, 0, 0)), 0u);

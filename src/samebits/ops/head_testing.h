@@ -53,6 +53,8 @@ inline Scored score(const Tensor<bf16>& z, const Tensor<bf16>& w, int64_t vocab,
     a.target = target.view();
     if (!s.suppress.empty()) a.suppress = suppress.view();
     a.softcap = s.softcap, a.temperature = s.temperature, a.deviation = s.deviation;
+    Tensor<float> tiles({rows, head_tiles(vocab, shards) * 2});
+    a.tile_ms = make_view(tiles.data(), Dtype::kF32, {rows, head_tiles(vocab, shards), 2});
     a.shard_ms = make_view(shard_ms.row(p), Dtype::kF32, {rows, shards, 2});
     a.c_target = make_view(c_target.row(p), Dtype::kF32, {rows});
     const auto part = [&](Tensor<float>& whole) {

@@ -43,7 +43,7 @@ void record_launch(Ctx& ctx, const LaunchInfo& info, const char* id, const char*
 
 template <class Args>
 Status launch(Ctx& ctx, const LaunchInfo& info, const Args& args) {
-  const auto table = cpu_implementations<Args>();
+  const auto& table = implementations<Args>();
   std::vector<Candidate> candidates;
   candidates.reserve(table.size());
   for (const auto& i : table)

@@ -21,8 +21,9 @@ Status gather(Ctx& ctx, const Site& site, const GatherArgs& a) {
             .view("index", a.index, Dtype::kI32, {a.out.shape[0]})
             .view("out", a.out, Dtype::kBf16, {-1, -1})
             .done(ctx));
+  SB_TRY(moves, moves_of(ctx.exec));
   DeviceScope open(*ctx.exec.device);
-  return gather_rows(ctx.exec, a);
+  return moves.gather_rows(ctx.exec, a);
 }
 
 Status digest(Ctx& ctx, const Site& site, const DigestArgs& a) {
@@ -32,8 +33,9 @@ Status digest(Ctx& ctx, const Site& site, const DigestArgs& a) {
             .view("digest", a.digest, Dtype::kU64, {a.x.shape[0]})
             .view("non_finite", a.non_finite, Dtype::kU8, {a.x.shape[0]})
             .done(ctx));
+  SB_TRY(moves, moves_of(ctx.exec));
   DeviceScope open(*ctx.exec.device);
-  return digest_rows(ctx.exec, a);
+  return moves.digest_rows(ctx.exec, a);
 }
 
 }  // namespace sb::ops

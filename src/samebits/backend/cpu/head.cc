@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "samebits/arith/chain.h"
-#include "samebits/arith/exp.h"
 #include "samebits/arith/fp.h"
 #include "samebits/arith/log.h"
-#include "samebits/arith/tanh.h"
 #include "samebits/arith/tree.h"
+#include "samebits/backend/head_math.h"
 #include "samebits/backend/implementation.h"
 #include "samebits/base/bits.h"
 #include "samebits/contract/head_shape.h"
@@ -24,35 +23,10 @@ namespace {
 constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 constexpr int kTileRows = 32;
 
-struct MaxSum {
-  float m = kMinusInf, s = 0.0f;
-  // No column at all. Columns that are all NaN leave m at −∞ too, but their sum is NaN.
-  bool empty() const { return m == kMinusInf && s == 0.0f; }
-};
-
-MaxSum merge(MaxSum a, MaxSum b) {
-  if (a.empty()) return b;
-  if (b.empty()) return a;
-  const float m = arith::select_max(a.m, b.m);
-  return {m, a.s * arith::exp(a.m - m) + b.s * arith::exp(b.m - m)};
-}
-
-// Adjacent pairs, level by level; n is a power of two.
-MaxSum merge_pairs(const MaxSum* v, int64_t n) {
-  if (n == 1) return v[0];
-  return merge(merge_pairs(v, n / 2), merge_pairs(v + n / 2, n / 2));
-}
-
-// softcap(z) as the contract has it, or as the planted faults would.
-float cap_logit(float z, float cap, Deviation deviation) {
-  switch (deviation) {
-    case Deviation::kSoftcapMissing: return z;
-    case Deviation::kSoftcapBf16:
-      return rounded(cap * rounded(arith::tanh(rounded(rounded(z) / cap))));
-    case Deviation::kSoftcapTwice: return arith::softcap(arith::softcap(z, cap), cap);
-    case Deviation::kSoftcapXTanh: return z * arith::tanh(z / cap);
-    default: return arith::softcap(z, cap);
-  }
+// Adjacent pairs, level by level, of n tiles `stride` floats apart; n is a power of two.
+MaxSum merge_pairs(const float* v, int64_t n, int64_t stride) {
+  if (n == 1) return {v[0], v[1]};
+  return merge(merge_pairs(v, n / 2, stride), merge_pairs(v + n / 2 * stride, n / 2, stride));
 }
 
 // (m, S) of one tile of c/T; the columns [0, count) exist, suppressed ones are left out.
@@ -68,7 +42,7 @@ MaxSum tile_max_sum(const float* c, const uint8_t* suppressed, int count) {
     v[i] = present ? c[i] : kMinusInf;
     m = arith::select_max(m, v[i]);
   }
-  if (!any) return {};
+  if (!any) return no_columns();
   m = m + 0.0f;  // −0 → +0: the maximum then does not depend on the order of comparison
   for (int i = 0; i < C.tile; ++i) v[i] = arith::exp(v[i] - m);  // exp(−∞) = +0
   return {m, arith::tree256(v)};
@@ -82,13 +56,20 @@ Status head(const Exec& exec, const HeadArgs& a) {
   const int64_t tiles = a.shards * shape.tiles_per_shard, down = ceil_div(rows, kTileRows);
   const int32_t* target = a.target.as<int32_t>();
   const uint8_t* suppress = a.suppress ? a.suppress.as<uint8_t>() : nullptr;
-  std::vector<MaxSum> parts(static_cast<size_t>(rows * tiles));
 
   SB_DO(for_rows(exec, tiles * down, 0.1 * C.tile * hidden, [&](int64_t item) {
     const int64_t tile = item / down, r0 = item % down * kTileRows, col0 = tile * C.tile;
     const int count = static_cast<int>(std::clamp<int64_t>(cols - col0, 0, C.tile));
     const int m = static_cast<int>(std::min<int64_t>(kTileRows, rows - r0));
-    if (count == 0) return;
+    const auto store = [&](int64_t row, MaxSum part) {
+      float* to = a.tile_ms.as<float>() + row * a.tile_ms.stride[0] + tile * a.tile_ms.stride[1];
+      to[0] = part.m;
+      to[1] = part.s;
+    };
+    if (count == 0) {
+      for (int r = 0; r < m; ++r) store(r0 + r, no_columns());
+      return;
+    }
     const bf16 *x[kTileRows], *w[C.tile];
     for (int r = 0; r < m; ++r) x[r] = a.z.as<bf16>() + (r0 + r) * a.z.stride[0];
     for (int j = 0; j < count; ++j) w[j] = a.w.ptr + (col0 + j) * a.w.ld;
@@ -108,14 +89,15 @@ Status head(const Exec& exec, const HeadArgs& a) {
       for (int j = 0; j < count; ++j) c[j] = c[j] / a.temperature;
       const int64_t id0 = a.vocab_begin + col0, y = target[row] - id0;
       if (target[row] >= 0 && y >= 0 && y < count) a.c_target.as<float>()[row] = c[y];
-      parts[row * tiles + tile] = tile_max_sum<C>(c, suppress ? suppress + id0 : nullptr, count);
+      store(row, tile_max_sum<C>(c, suppress ? suppress + id0 : nullptr, count));
     }
   }));
 
   for (int64_t r = 0; r < rows; ++r) {
     for (int s = 0; s < a.shards; ++s) {
-      const MaxSum part =
-          merge_pairs(&parts[r * tiles + s * shape.tiles_per_shard], shape.tiles_per_shard);
+      const MaxSum part = merge_pairs(a.tile_ms.as<float>() + r * a.tile_ms.stride[0] +
+                                          s * shape.tiles_per_shard * a.tile_ms.stride[1],
+                                      shape.tiles_per_shard, a.tile_ms.stride[1]);
       float* out = a.shard_ms.as<float>() + r * a.shard_ms.stride[0] + s * a.shard_ms.stride[1];
       out[0] = part.m;
       out[1] = part.s;
@@ -129,14 +111,13 @@ Status head_finish(const Exec& exec, const HeadFinishArgs& a) {
   const int64_t ranks = a.shard_ms.shape[0], rows = a.shard_ms.shape[1];
   const int64_t per_rank = a.shard_ms.shape[2];
   return for_rows(exec, rows, 100.0, [&](int64_t r) {
-    MaxSum shard[C.shards];
+    float shard[C.shards][2];
     for (int64_t p = 0; p < ranks; ++p) {
       const float* from =
           a.shard_ms.as<float>() + p * a.shard_ms.stride[0] + r * a.shard_ms.stride[1];
-      for (int64_t s = 0; s < per_rank; ++s)
-        shard[p * per_rank + s] = {from[2 * s], from[2 * s + 1]};
+      std::copy(from, from + 2 * per_rank, shard[p * per_rank]);
     }
-    const MaxSum all = merge_pairs(shard, C.shards);
+    const MaxSum all = merge_pairs(&shard[0][0], C.shards, 2);
     const float log_s = arith::log(all.s);
     if (a.max_sum) {
       float* ms = a.max_sum.as<float>() + r * a.max_sum.stride[0];

@@ -27,9 +27,7 @@ void digest_row(const T* x, int64_t width, int64_t column, uint64_t* digest, uin
   *bad = non_finite;
 }
 
-}  // namespace
-
-Status digest_rows(const Exec& exec, const DigestArgs& a) {
+Status cpu_digest_rows(const Exec& exec, const DigestArgs& a) {
   const int64_t rows = a.x.shape[0], width = a.x.shape[1];
   return for_rows(exec, rows, 2.0 * static_cast<double>(width), [&](int64_t t) {
     uint64_t* digest = a.digest.as<uint64_t>() + t;
@@ -42,7 +40,7 @@ Status digest_rows(const Exec& exec, const DigestArgs& a) {
   });
 }
 
-Status gather_rows(const Exec& exec, const GatherArgs& a) {
+Status cpu_gather_rows(const Exec& exec, const GatherArgs& a) {
   const int64_t rows = a.out.shape[0], width = a.out.shape[1];
   const int32_t* index = a.index.as<int32_t>();
   return for_rows(exec, rows, 0.2 * static_cast<double>(width), [&](int64_t r) {
@@ -50,5 +48,11 @@ Status gather_rows(const Exec& exec, const GatherArgs& a) {
     std::copy(x, x + width, a.out.as<bf16>() + r * a.out.stride[0]);
   });
 }
+
+constexpr Moves kMoves[] = {{DeviceId::kCpu, kCpuArch, cpu_digest_rows, cpu_gather_rows}};
+
+}  // namespace
+
+std::span<const Moves> cpu_moves() { return kMoves; }
 
 }  // namespace sb
