@@ -11,6 +11,7 @@ function(sb_layer name)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER sources EXCLUDE REGEX "_(test|bench|fuzz)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/cuda/|cuda_none\\.cc$")  # sb_cuda_sources chooses
   if(sources)
     add_library(sb_${name} STATIC ${sources})
     set(scope PUBLIC)

@@ -19,6 +19,10 @@ class Device {
   virtual void copy_out(void* host_dst, const void* device_src, size_t bytes) = 0;
   virtual void fill(void* device_dst, unsigned char byte, size_t bytes) = 0;
   virtual Status sync() = 0;
+  // Most bytes held at once, where the device counts them.
+  virtual size_t high_water_bytes() const { return 0; }
+  // Where operators enqueue work; nullptr where it runs at once.
+  virtual void* stream() const { return nullptr; }
   // True when operators can read ordinary host memory, e.g. a mapped checkpoint, without a copy.
   virtual bool reads_host_memory() const { return false; }
   // Operators bracket their work with these; a guarded device makes its pages readable in between.

@@ -16,7 +16,7 @@ namespace sb {
 struct SessionOptions {
   Profile profile = Profile::kSm90;
   Isa isa = arith_best_isa();
-  DeviceId::Kind backend = DeviceId::kCpu;
+  BackendInfo backend = cpu_backend();
   float temperature = 1.0f;
   std::vector<int32_t> suppress;
   KvCacheOptions cache;  // num_pages 0: as many as the run needs

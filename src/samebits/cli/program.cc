@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "samebits/backend/devices.h"
 #include "samebits/cli/cmd_audit.h"
 #include "samebits/cli/cmd_bench.h"
 #include "samebits/cli/cmd_compare.h"
@@ -28,6 +29,12 @@
 namespace sb {
 namespace {
 
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const auto& b : backends()) names.push_back(b.name);
+  return names;
+}
+
 void add_global_options(CLI::App& app, GlobalOptions& o) {
   const char* group = "Common options";
   app.add_option("--profile", o.profile, "matrix arithmetic of the run")
@@ -35,7 +42,7 @@ void add_global_options(CLI::App& app, GlobalOptions& o) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--backend", o.backend, "where operators run")
-      ->check(CLI::IsMember({"cpu", "cuda", "hip"}))
+      ->check(CLI::IsMember(backend_names()))
       ->capture_default_str()
       ->group(group);
   app.add_option("--threads", o.threads, "CPU threads; 0 is all cores")

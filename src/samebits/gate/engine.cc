@@ -18,12 +18,18 @@ Result<Engine> Engine::open(const std::string& dir, const EngineOptions& options
   e.options = options;
   SB_TRY(profile, parse_profile(options.profile));
   e.profile = profile;
-  if (options.backend != "cpu") {
-    const char* absence = options.backend == "cuda" ? cuda_absence() : hip_absence();
-    return refuse(Code::kEnvironment, "run on backend " + options.backend,
-                  absence ? absence : "no such backend is built", "--backend cpu");
+  SB_TRY(backend, find_backend(options.backend));
+  e.backend = backend;
+  if (options.guard && backend.device != DeviceId::kCpu) {
+    return refuse(Code::kUsage, "guard the memory of backend " + options.backend,
+                  "only host memory can be guarded", "--guard without --backend");
   }
-  e.device = options.guard ? make_guard_device() : make_cpu_device();
+  if (options.guard) {
+    e.device = make_guard_device();
+  } else {
+    SB_TRY(device, open_device(backend));
+    e.device = std::move(device);
+  }
   e.pool = std::make_unique<ThreadPool>(options.threads);
   SB_TRY(model, load_model(dir, *e.device, *e.pool, options.interrupted));
   e.model = std::make_unique<Model>(std::move(model));
@@ -48,6 +54,7 @@ Result<Engine> Engine::open(const std::string& dir, const EngineOptions& options
 RunOptions Engine::run_options(const Schedule& schedule) const {
   RunOptions run;
   run.session.profile = profile;
+  run.session.backend = backend;
   run.session.faults = faults;
   run.schedule = schedule;
   return run;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "samebits/backend/devices.h"
 #include "samebits/dist/virtual_ranks.h"
 #include "samebits/gate/run_header.h"
 
@@ -23,6 +24,7 @@ struct EngineOptions {
 Result<Profile> parse_profile(const std::string& name);
 
 struct Engine {
+  BackendInfo backend{};
   std::unique_ptr<Device> device;
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<Model> model;  // at a fixed address: sessions keep a reference

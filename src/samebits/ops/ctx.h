@@ -1,6 +1,7 @@
 // Ctx: the first argument of every operator. It borrows everything; one Ctx belongs to one rank.
 #pragma once
 
+#include "samebits/backend/devices.h"
 #include "samebits/backend/exec.h"
 #include "samebits/base/arena.h"
 #include "samebits/base/parallel.h"
@@ -45,7 +46,7 @@ struct Ctx {
   Taps* taps = nullptr;                     // may be null
   SavedSink* saved = nullptr;               // may be null
   Parallel* parallel = nullptr;             // never null; size 1 is the identity
-  DeviceId::Kind backend = DeviceId::kCpu;  // as requested by the user
+  BackendInfo backend = cpu_backend();      // as requested by the user
   uint64_t kv_epoch = 0;                    // weights in use; a cache of another epoch is refused
 
   bool wants(Boundary b) const { return (taps && taps->wants(b)) || (saved && saved->keeps(b)); }

@@ -58,7 +58,8 @@ void record_launch(Ctx& ctx, const LaunchInfo& info, const char* id, const char*
         static_cast<uint64_t>(info.site.boundary.layer + 1), static_cast<uint64_t>(info.site.type),
         static_cast<uint64_t>(info.contract), static_cast<uint64_t>(info.n0),
         static_cast<uint64_t>(info.n1), static_cast<uint64_t>(ctx.exec.profile),
-        static_cast<uint64_t>(info.dtype), static_cast<uint64_t>(ctx.backend),
+        static_cast<uint64_t>(info.dtype), static_cast<uint64_t>(reinterpret_cast<uintptr_t>(ctx.backend.name)),
+        static_cast<uint64_t>(reinterpret_cast<uintptr_t>(ctx.exec.arch)),
         static_cast<uint64_t>(ctx.exec.device->id().kind),
         static_cast<uint64_t>(ctx.exec.device->id().index)}) {
     key = mix64(key ^ part) + 0x9E3779B97F4A7C15ull;
@@ -76,8 +77,8 @@ void record_launch(Ctx& ctx, const LaunchInfo& info, const char* id, const char*
     r.schedule = schedule;
     r.split = split;
     r.profile = profile_name(ctx.exec.profile);
-    r.backend_requested = device_name(ctx.backend);
-    r.backend_actual = device_name(ctx.exec.device->id().kind);
+    r.backend_requested = ctx.backend.name;
+    r.backend_actual = backend_name(ctx.exec.device->id().kind, ctx.exec.arch);
     r.device = r.backend_actual + ":" + std::to_string(ctx.exec.device->id().index);
     r.dtype = dtype_name(info.dtype);
     if (info.d0) r.shape = std::string(info.d0) + "=" + std::to_string(info.n0);

@@ -126,7 +126,10 @@ class FakeParallel : public Parallel {
 struct Arithmetic {
   Profile profile = Profile::kSm90;
   Isa isa = Isa::kPlain;
-  std::string name() const { return std::string(profile_name(profile)) + " on " + isa_name(isa); }
+  const char* arch = kCpuArch;
+  std::string name() const {
+    return std::string(profile_name(profile)) + " on " + (arch == kCpuArch ? isa_name(isa) : arch);
+  }
 };
 
 // Everything an operator needs to run on the CPU.
@@ -134,7 +137,8 @@ struct Rig {
   explicit Rig(Arithmetic arithmetic = {Profile::kSm90, arith::best_isa()}, int threads = 1,
                int ranks = 1)
       : device(make_cpu_device()), pool(threads), parallel(ranks) {
-    ctx.exec = Exec{device.get(), nullptr, &pool, arithmetic.profile, arithmetic.isa};
+    ctx.exec =
+        Exec{device.get(), nullptr, &pool, arithmetic.profile, arithmetic.isa, arithmetic.arch};
     ctx.records = &records;
     ctx.parallel = &parallel;
     ctx.kv_epoch = 7;
@@ -148,7 +152,8 @@ struct Rig {
 
 inline const Site kNowhere{{Tap::kAttnNorm, 0}, LayerType::kSliding};
 
-// Every (profile, instruction set) this machine can run; says how many it cannot.
+// Every (profile, instruction set) this machine can run, and the emulated GPUs with each profile
+// they have; says how many pairs it cannot run.
 inline std::vector<Arithmetic> arithmetics() {
   std::vector<Arithmetic> all;
   int absent = 0;
@@ -161,6 +166,11 @@ inline std::vector<Arithmetic> arithmetics() {
       }
     }
   }
+  const Isa best = arith::best_isa();
+  all.push_back({Profile::kSm90, best, kEmulatedSm90a});
+  all.push_back({Profile::kIeee, best, kEmulatedSm90a});
+  all.push_back({Profile::kGfx942, best, kEmulatedGfx942});
+  all.push_back({Profile::kIeee, best, kEmulatedGfx942});
   if (absent > 0) std::cout << absent << " of 9 (profile, isa) pairs skipped: not on this CPU\n";
   return all;
 }

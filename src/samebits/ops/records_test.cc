@@ -23,12 +23,12 @@ Status norm(Ctx& ctx, int64_t rows = 3, int layer = 2, LayerType type = LayerTyp
 
 TEST(Selection, ABackendThatIsNotBuiltIsRefusedWithEveryCandidateAndTheReason) {
   Rig rig;
-  rig.ctx.backend = DeviceId::kCuda;
+  rig.ctx.backend = *find_backend("cuda");
   const auto status = norm(rig.ctx);
   EXPECT_TRUE(refused(status, "cpu.rmsnorm.row.v1: runs on cpu"));
   EXPECT_TRUE(refused(status, "no CUDA backend"));
   EXPECT_NE(status.error().asked.find("rmsnorm.v1 with profile sm90 on cuda"), std::string::npos);
-  rig.ctx.backend = DeviceId::kHip;
+  rig.ctx.backend = *find_backend("hip");
   EXPECT_TRUE(refused(norm(rig.ctx), "no HIP backend"));
   EXPECT_TRUE(rig.records.lines().empty());
 }

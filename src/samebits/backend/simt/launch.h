@@ -12,27 +12,9 @@
 
 #include "samebits/backend/implementation.h"
 #include "samebits/backend/simt/emulated_block.h"
+#include "samebits/backend/simt/failure.h"
 
 namespace sb::simt {
-
-// What a GPU executes: one block's share of the items.
-template <class K, class B>
-SB_SIMT void run_block(B& b, const typename K::Args& a, int64_t items, int64_t first,
-                       int64_t stride) {
-  for (int64_t i = first; i < items; i += stride) {
-    K::item(b, a, i);
-    b.sync();
-  }
-}
-
-// The refusal behind b.fail(): what kernels find wrong in data they alone can read.
-inline Status failed_launch(const KvView* kv = nullptr) {
-  return refuse(Code::kRefused, "attend to cached keys",
-                "the block table leads to a page that does not exist",
-                kv ? "a table whose entries of visible keys lie in 0 … " +
-                         std::to_string(kv->num_pages - 1)
-                   : "a table whose entries of visible keys lie inside the cache");
-}
 
 template <class MapT, Profile P>
 struct EmulatedOn {
