@@ -4,7 +4,7 @@
 // are never read: their rows are zeros, their scores are selected away. Four threads hold a row of
 // scores, one for each value of index bits 1 and 2, so T64 needs two shuffles.
 //
-// Refused before launch: groups above 16, head dims that are no multiple of 16 or above MaxD.
+// Refused before launch: groups above 16, head dims above 512.
 #pragma once
 
 #include "samebits/arith/exp2.h"
@@ -93,10 +93,10 @@ struct Attention {
         if (key >= r.first && key <= r.last && d < dims) {
           const int64_t read = r.leak && key == 0 ? -1 : key;
           const bf16* from = base + kv_offset(a.kv, r.table, read) + r.g * a.kv.head_stride + d0 + d;
-          if (reinterpret_cast<uintptr_t>(from) % 16 == 0) {
+          if (reinterpret_cast<uintptr_t>(from) % 16 == 0 && d + 8 <= dims) {
             v = *reinterpret_cast<const Vector8*>(from);
           } else {
-            for (int e = 0; e < 8; ++e) v.v[e] = from[e];
+            for (int e = 0; e < 8 && d + e < dims; ++e) v.v[e] = from[e];
           }
         }
         *reinterpret_cast<Vector8*>(s.kv + j * kPitch + d) = v;

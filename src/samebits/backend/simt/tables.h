@@ -30,12 +30,12 @@ Status run_by_rows(const Exec& exec, const typename K<C, 1>::Args& a) {
 template <class BK, AttentionRule C>
 Status run_attention(const Exec& exec, const AttentionArgs& a) {
   const int64_t width = a.q.shape[2], group = a.q.shape[1] / a.num_kv_heads;
-  if (group > kMaxGroup || width % 16 != 0 || width > 512) {
+  if (group > kMaxGroup || width > 512) {
     return refuse(Code::kRefused,
                   "attention of head dim " + std::to_string(width) + " with " +
                       std::to_string(group) + " query heads a KV head",
                   std::string(BK::kName) +
-                      " kernels hold head dims of 16, 32, 48 … 512 and at most 16 query heads",
+                      " kernels hold head dims up to 512 and groups of at most 16 query heads",
                   "--backend cpu, which takes any shape");
   }
   if (width <= 64) return run<BK, Attention<C, 64>>(exec, a);
