@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "samebits/base/view.h"
 
@@ -19,6 +22,10 @@ class Device {
   virtual void copy_out(void* host_dst, const void* device_src, size_t bytes) = 0;
   virtual void fill(void* device_dst, unsigned char byte, size_t bytes) = 0;
   virtual Status sync() = 0;
+  // Name, value: what this device is, for reports.
+  virtual std::vector<std::pair<std::string, std::string>> describe() const {
+    return {{"device", "the CPU"}};
+  }
   // Most bytes held at once, where the device counts them.
   virtual size_t high_water_bytes() const { return 0; }
   // Where operators enqueue work; nullptr where it runs at once.

@@ -4,6 +4,7 @@
 
 #include "samebits/base/bits.h"
 #include "samebits/chain/layer.h"
+#include "samebits/contract/head_shape.h"
 #include "samebits/contract/rules.h"
 #include "samebits/ops/ops.h"
 

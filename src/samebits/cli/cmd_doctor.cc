@@ -16,6 +16,7 @@
 #include "samebits/base/digest.h"
 #include "samebits/base/fp_env.h"
 #include "samebits/base/rng.h"
+#include "samebits/cli/doctor_backend.h"
 #include "samebits/gate/numbers.h"
 #include "samebits/gate/report_text.h"
 
@@ -101,11 +102,6 @@ Result<Code> run_golden(const std::string& path, const GlobalOptions& options) {
 }
 
 Result<Code> run_doctor(const GlobalOptions& options) {
-  if (options.backend != "cpu") {
-    const char* why = options.backend == "cuda" ? cuda_absence() : hip_absence();
-    return refuse(Code::kEnvironment, "examine backend " + options.backend,
-                  why ? why : "no device was found", "--backend cpu");
-  }
   bool ok = true;
   TextTable table({"check", "found", ""});
   auto rows = nlohmann::ordered_json::array();
@@ -129,11 +125,39 @@ void add_doctor_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   auto golden = std::make_shared<std::string>();
   cmd->add_option("--mma-golden", *golden,
                   "replay recorded outputs of a Hopper matrix unit instead, and count equal ones");
+  auto check = std::make_shared<BackendCheck>();
+  const char* group = "Operators of a backend (with --backend)";
+  cmd->add_option("--shapes", check->shapes, "preset whose operators are accepted")
+      ->capture_default_str()
+      ->group(group);
+  cmd->add_option("--rows", check->rows, "row counts of the runs; default 1,17")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 65536))
+      ->group(group);
+  cmd->add_option("--head-rows", check->head_rows, "most rows of the head and of sampling")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
+      ->group(group);
+  cmd->add_option("--grid-caps", check->grid_caps, "most blocks of a grid, one run each; 0: no cap")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1 << 20))
+      ->group(group);
+  cmd->add_option("--repeats", check->repeats, "repeats of the largest run")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->group(group);
+  cmd->add_option("--seed", check->seed, "of the operands")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(group);
+  cmd->add_option("--operator", check->only, "one operator only")->group(group);
   cmd->footer(
       "Examples:\n"
       "  samebits doctor\n"
+      "  samebits doctor --backend emulated-sm90a\n"
+      "  samebits doctor --backend cuda --shapes gemma4-31b --rows 1,17,4096 --json\n"
       "  samebits doctor --mma-golden goldens/mma_sm90.bin");
-  cmd->callback([golden, &options, &exit_code] {
+  cmd->callback([golden, check, &options, &exit_code] {
     if (!golden->empty() && options.backend != "cpu") {
       const auto no = refuse(Code::kUsage, "--backend with --mma-golden",
                              "recorded outputs are replayed on the CPU, so it would be ignored",
@@ -141,7 +165,9 @@ void add_doctor_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
       exit_code = report(no.value(), options);
       return;
     }
-    const auto code = golden->empty() ? run_doctor(options) : run_golden(*golden, options);
+    const auto code = !golden->empty()           ? run_golden(*golden, options)
+                      : options.backend != "cpu" ? examine_backend(*check, options)
+                                                 : run_doctor(options);
     exit_code = code ? static_cast<int>(*code) : report(code.error(), options);
   });
 }

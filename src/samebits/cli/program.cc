@@ -70,9 +70,9 @@ struct Takers {
 
 const std::vector<Takers>& all_takers() {
   static const std::vector<Takers> list = {
-      {"--profile", {"score", "rollout", "verify", "audit"}},
+      {"--profile", {"score", "rollout", "verify", "audit", "doctor"}},
       {"--backend", {"score", "rollout", "verify", "audit", "doctor"}},
-      {"--threads", {"score", "rollout", "verify", "audit", "model show"}},
+      {"--threads", {"score", "rollout", "verify", "audit", "model show", "doctor"}},
       {"--tp", {"score", "rollout", "verify", "audit"}},
       {"--inject", {"score", "rollout", "verify", "audit"}},
       {"--html", {"compare", "verify", "audit"}},

@@ -35,6 +35,23 @@ class CudaDevice : public Device {
   DeviceId id() const override { return {DeviceId::kCuda, index_}; }
   void* stream() const override { return stream_; }
   int32_t* flag() const { return flag_; }
+  std::vector<std::pair<std::string, std::string>> describe() const override {
+    cudaDeviceProp prop{};
+    int driver = 0, runtime = 0;
+    cudaGetDeviceProperties(&prop, index_);
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    const auto version = [](int v) {
+      return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
+    };
+    return {{"device", "cuda:" + std::to_string(index_) + ", " + prop.name},
+            {"memory", gib(prop.totalGlobalMem)},
+            {"processors", std::to_string(prop.multiProcessorCount)},
+            {"capability", std::to_string(prop.major) + "." + std::to_string(prop.minor)},
+            {"driver", "CUDA " + version(driver)},
+            {"runtime", "CUDA " + version(runtime)},
+            {"built for", "sm_90a"}};
+  }
   size_t high_water_bytes() const override { return high_water_; }
 
   Result<void*> alloc(size_t bytes) override {

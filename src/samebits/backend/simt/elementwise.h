@@ -43,25 +43,28 @@ struct Rope : RowKernel {
   template <class B>
   SB_SIMT static void item(B& b, const Args& a, int64_t row) {
     if (ptr<int32_t>(a.seq)[row] < 0) return;
-    const int64_t heads = a.x.shape[1], half = a.x.shape[2] / 2;
+    const int64_t heads = a.x.shape[1], width = a.x.shape[2];
     const int64_t block = a.table.shape[2], pairs = a.table.shape[3];
+    const int64_t half = a.deviation == Deviation::kRopePairing ? pairs : width / 2;
     const int64_t pos = ptr<int32_t>(a.pos)[row];
     const float* cos =
         ptr<float>(a.table) + pos / block * a.table.stride[0] + pos % block * a.table.stride[2];
     const float* sin = cos + a.table.stride[1];
     b.each([&](int t) {
-      for (int64_t j = t; j < heads * half; j += kThreads) {
-        const int64_t h = j / half, i = j % half;
-        const bf16* x = ptr<bf16>(a.x) + row * a.x.stride[0] + h * a.x.stride[1] + i;
-        bf16* out = ptr<bf16>(a.out) + row * a.out.stride[0] + h * a.out.stride[1] + i;
+      // A thread takes a whole pair, so x and out may be one buffer; other elements are copied.
+      const int64_t units = width - pairs;
+      for (int64_t j = t; j < heads * units; j += kThreads) {
+        const int64_t h = j / units, i = j % units;
+        const bf16* x = ptr<bf16>(a.x) + row * a.x.stride[0] + h * a.x.stride[1];
+        bf16* out = ptr<bf16>(a.out) + row * a.out.stride[0] + h * a.out.stride[1];
         if (i >= pairs) {
-          out[0] = x[0];
-          out[half] = x[half];
+          const int64_t e = i < half ? i : i + pairs;
+          out[e] = x[e];
           continue;
         }
-        const float p = widen(x[0]), q = widen(x[half]);
-        out[0] = round_bf16(arith::sub(arith::mul(p, cos[i]), arith::mul(q, sin[i])));
-        out[half] = round_bf16(arith::add(arith::mul(q, cos[i]), arith::mul(p, sin[i])));
+        const float p = widen(x[i]), q = widen(x[i + half]);
+        out[i] = round_bf16(arith::sub(arith::mul(p, cos[i]), arith::mul(q, sin[i])));
+        out[i + half] = round_bf16(arith::add(arith::mul(q, cos[i]), arith::mul(p, sin[i])));
       }
     });
   }

@@ -52,7 +52,9 @@ struct RmsNorm {
       const float r = arith::div(1.0f, arith::sqrt(arith::add(mean, a.eps)));
       for (int64_t e = t; e < width; e += kThreads) {
         const float y = arith::mul(widen(x[e]), r);
-        out[e] = round_bf16(w ? arith::mul(y, widen(w[e])) : y);
+        float weight = w ? widen(w[e]) : 1.0f;
+        if (w && a.deviation == Deviation::kNormOnePlusW) weight = arith::add(1.0f, weight);
+        out[e] = round_bf16(w ? arith::mul(y, weight) : y);
       }
     });
   }
