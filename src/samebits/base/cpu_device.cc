@@ -51,6 +51,7 @@ class CpuDevice : public Device {
   void copy_out(void* dst, const void* src, size_t n) override {
     if (n) std::memcpy(dst, src, n);
   }
+  void copy(void* dst, const void* src, size_t n) override { copy_in(dst, src, n); }
   void fill(void* dst, unsigned char byte, size_t n) override {
     if (n) std::memset(dst, byte, n);
   }
@@ -99,6 +100,7 @@ class GuardDevice : public Device {
     DeviceScope scope(*this);
     if (n) std::memcpy(dst, src, n);
   }
+  void copy(void* dst, const void* src, size_t n) override { copy_in(dst, src, n); }
   void fill(void* dst, unsigned char byte, size_t n) override {
     DeviceScope scope(*this);
     if (n) std::memset(dst, byte, n);

@@ -20,6 +20,7 @@ class Device {
   virtual void release(void* ptr, size_t bytes) = 0;
   virtual void copy_in(void* device_dst, const void* host_src, size_t bytes) = 0;
   virtual void copy_out(void* host_dst, const void* device_src, size_t bytes) = 0;
+  virtual void copy(void* device_dst, const void* device_src, size_t bytes) = 0;
   virtual void fill(void* device_dst, unsigned char byte, size_t bytes) = 0;
   virtual Status sync() = 0;
   // Name, value: what this device is, for reports.

@@ -1,11 +1,9 @@
 #include "samebits/base/parallel.h"
 
-#include <cstring>
-
 namespace sb {
 
-Status Parallel::all_gather(const void* send, void* recv, size_t bytes) {
-  if (send != recv && bytes) std::memcpy(recv, send, bytes);
+Status Parallel::all_gather(Device& device, const void* send, void* recv, size_t bytes) {
+  if (send != recv) device.copy(recv, send, bytes);
   return {};
 }
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "samebits/base/result.h"
+#include "samebits/base/device.h"
 
 namespace sb {
 
@@ -13,9 +13,9 @@ class Parallel {
   virtual ~Parallel() = default;
   virtual int rank() const { return 0; }
   virtual int size() const { return 1; }
-  // recv[p] = rank p's send, `bytes` each, in rank order. Pointers are device memory; the caller
-  // has opened the device. Every rank must call with the same bytes.
-  virtual Status all_gather(const void* send, void* recv, size_t bytes);
+  // recv[p] = rank p's send, `bytes` each, in rank order. Pointers are memory of `device`, whose
+  // copies run in the order of its work. Every rank must call with the same bytes.
+  virtual Status all_gather(Device& device, const void* send, void* recv, size_t bytes);
 };
 
 }  // namespace sb

@@ -1,7 +1,6 @@
 #include "samebits/dist/thread_comm.h"
 
 #include <condition_variable>
-#include <cstring>
 #include <mutex>
 #include <string>
 
@@ -42,14 +41,14 @@ class ThreadComm::Member : public Parallel {
   int rank() const override { return rank_; }
   int size() const override { return shared_->ranks; }
 
-  Status all_gather(const void* send, void* recv, size_t bytes) override {
+  Status all_gather(Device& device, const void* send, void* recv, size_t bytes) override {
     Shared& s = *shared_;
     s.send[rank_] = send;
     s.bytes[rank_] = bytes;
     if (!s.arrive()) return stopped();
     for (int p = 0; p < s.ranks; ++p) {
       SB_ASSERT(s.bytes[p] == bytes, "ranks gather different sizes");
-      if (bytes) std::memcpy(static_cast<char*>(recv) + p * bytes, s.send[p], bytes);
+      device.copy(static_cast<char*>(recv) + p * bytes, s.send[p], bytes);
     }
     // Nobody may change its send buffer before all have read it.
     return s.arrive() ? Status{} : stopped();

@@ -14,6 +14,8 @@
 namespace sb {
 namespace {
 
+const auto cpu = make_cpu_device();
+
 using chain_testing::ran;
 using chain_testing::refused;
 
@@ -34,7 +36,7 @@ TEST(ThreadComm, EveryRankGetsAllPartsInRankOrderForManyRounds) {
         const size_t n = round % 5;  // also nothing at all
         std::vector<uint32_t> send(n, round * 100 + static_cast<uint32_t>(r));
         std::vector<uint32_t> recv(n * static_cast<size_t>(ranks), 0);
-        ASSERT_TRUE(ran(member.all_gather(send.data(), recv.data(), n * 4)));
+        ASSERT_TRUE(ran(member.all_gather(*cpu, send.data(), recv.data(), n * 4)));
         std::fill(send.begin(), send.end(), 0u);  // sending is over
         for (size_t i = 0; i < recv.size(); ++i) {
           ASSERT_EQ(recv[i], round * 100 + static_cast<uint32_t>(i / n));
@@ -50,13 +52,13 @@ TEST(ThreadComm, ARankThatStopsWakesTheWaitingOnes) {
   on_threads(4, [&](int r) {
     const uint32_t send = 1;
     uint32_t recv[4];
-    ASSERT_TRUE(ran(comm.member(r).all_gather(&send, recv, 4)));
+    ASSERT_TRUE(ran(comm.member(r).all_gather(*cpu, &send, recv, 4)));
     if (r == 2) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       comm.abort();
       return;
     }
-    if (refused(comm.member(r).all_gather(&send, recv, 4), "another rank has stopped",
+    if (refused(comm.member(r).all_gather(*cpu, &send, recv, 4), "another rank has stopped",
                 Code::kEnvironment)) {
       ++refusals;
     }
@@ -70,7 +72,7 @@ TEST(ThreadComm, AfterAStopNobodyWaits) {
   const uint32_t send = 1;
   uint32_t recv[2];
   for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(refused(comm.member(1).all_gather(&send, recv, 4), "another rank has stopped",
+    EXPECT_TRUE(refused(comm.member(1).all_gather(*cpu, &send, recv, 4), "another rank has stopped",
                         Code::kEnvironment));
   }
 }

@@ -85,6 +85,9 @@ class CudaDevice : public Device {
     if (n) keep(cudaMemcpyAsync(dst, src, n, cudaMemcpyDeviceToHost, stream_));
     keep(cudaStreamSynchronize(stream_));
   }
+  void copy(void* dst, const void* src, size_t n) override {
+    if (n) keep(cudaMemcpyAsync(dst, src, n, cudaMemcpyDeviceToDevice, stream_));
+  }
   void fill(void* dst, unsigned char byte, size_t n) override {
     if (n) keep(cudaMemsetAsync(dst, byte, n, stream_));
   }
