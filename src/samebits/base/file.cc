@@ -229,6 +229,39 @@ Status OutputFile::commit() {
   return {};
 }
 
+Result<ScratchFile> ScratchFile::create(const std::string& beside, size_t bytes) {
+  ScratchFile out;
+  if (bytes == 0) return out;
+  std::string path = beside + ".tmp.XXXXXX";
+  const int fd = mkostemp(path.data(), O_CLOEXEC);
+  if (fd < 0) return io_error(Code::kEnvironment, "create", path);
+  unlink(path.c_str());
+  // Not ftruncate: a hole without disk space behind it is a SIGBUS when it is written.
+  errno = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  void* p = MAP_FAILED;
+  if (errno == 0) p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (p == MAP_FAILED) {
+    auto error = io_error(Code::kEnvironment,
+                          "reserve " + std::to_string(bytes) + " bytes of disk beside", beside);
+    ::close(fd);
+    return error;
+  }
+  ::close(fd);
+  out.data_ = static_cast<std::byte*>(p);
+  out.size_ = bytes;
+  return out;
+}
+
+ScratchFile& ScratchFile::operator=(ScratchFile&& o) noexcept {
+  std::swap(data_, o.data_);
+  std::swap(size_, o.size_);
+  return *this;
+}
+
+ScratchFile::~ScratchFile() {
+  if (data_) munmap(data_, size_);
+}
+
 Result<std::string> read_text(const std::string& path) {
   if (path == "-") {
     std::string out;

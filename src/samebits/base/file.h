@@ -1,8 +1,9 @@
-// Files: read-only maps, and outputs that appear whole or not at all.
+// Files: read-only maps, and outputs that appear whole or not at all, scratch memory on disk.
 #pragma once
 
 #include <cstddef>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,23 @@ class OutputFile {
 
 // Deletes the temporary files of this process. Async-signal-safe: for handlers of fatal signals.
 void remove_temporary_files();
+
+// Memory on disk: `bytes` zeros backed by a file without a name in the folder of `beside`. Its space
+// is reserved at once, so that writing to it later cannot fail, and memory holds only the pages in
+// use.
+class ScratchFile {
+ public:
+  static Result<ScratchFile> create(const std::string& beside, size_t bytes);
+  ScratchFile() = default;
+  ScratchFile(ScratchFile&& o) noexcept { *this = std::move(o); }
+  ScratchFile& operator=(ScratchFile&& o) noexcept;
+  ~ScratchFile();
+  std::span<std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
 
 // Whole file as text; "-" is standard input, which may hold at most kMaxStandardInput bytes.
 Result<std::string> read_text(const std::string& path);

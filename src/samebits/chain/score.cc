@@ -199,7 +199,7 @@ Result<RunResult> score_rows(const Model& model, Device& device, ThreadPool& poo
   }
   std::optional<TraceTaps> taps;
   if (options.trace) {
-    taps.emplace(model.arch, sequences);
+    taps.emplace(model.arch, sequences, options.trace_values);
     session->set_taps(&*taps);
   } else {
     session->set_taps(options.taps);

@@ -17,6 +17,7 @@ struct RunOptions {
   int64_t prefix = 0;  // paged: the first tokens of each row come from a cached prefix
   int join_every = 0;  // paged: sequence i joins at step i · join_every
   bool trace = false;
+  std::vector<TraceValues> trace_values;  // boundaries whose values a trace keeps, too
   Taps* taps = nullptr;  // sees every step's boundaries, one rank, when there is no trace
   std::function<void(int64_t done, int64_t total)> progress;  // tokens; may be empty
   std::function<bool()> interrupted;                          // polled between steps; may be empty

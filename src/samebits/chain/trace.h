@@ -3,7 +3,9 @@
 // exactly when the runs have equal bits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,14 @@ struct TraceColumn {
   bool scored = false;              // true: one digest per scored row, else per row
   std::vector<uint64_t> digests;    // digest_element sums over the row, index from 0
   std::vector<uint8_t> non_finite;  // 1 where the row holds an inf or NaN
+  // [rows][width] elements of dtype, where they were asked for; memory of whoever asked.
+  std::span<std::byte> values;
+};
+
+// Where the values of a boundary shall go, all rows of the run; zeros at first.
+struct TraceValues {
+  Boundary boundary;
+  std::span<std::byte> memory;
 };
 
 struct Trace {

@@ -3,11 +3,6 @@
 #include "samebits/ops/ops.h"
 
 namespace sb {
-namespace {
-
-bool per_scored_row(Tap t) { return t >= Tap::kHeadLogit; }
-
-}  // namespace
 
 Trace make_trace(const Architecture& arch, const std::vector<Sequence>& sequences) {
   Trace trace;
@@ -23,13 +18,17 @@ Trace make_trace(const Architecture& arch, const std::vector<Sequence>& sequence
   for (const Boundary b : all_boundaries(arch, /*with_acc=*/true)) {
     TraceColumn c;
     c.boundary = b;
-    c.scored = per_scored_row(b.tap);
+    c.scored = is_per_scored_row(b.tap);
     const size_t rows = c.scored ? trace.scored.size() : trace.rows.size();
     c.digests.assign(rows, 0);
     c.non_finite.assign(rows, 0);
     trace.columns.push_back(std::move(c));
   }
   return trace;
+}
+
+int64_t value_row_bytes(const Architecture& arch, Boundary b) {
+  return boundary_width(arch, b) * dtype_bytes(is_fp32(b.tap) ? Dtype::kF32 : Dtype::kBf16);
 }
 
 void add_trace(Trace& into, const Trace& part) {
@@ -47,12 +46,20 @@ void add_trace(Trace& into, const Trace& part) {
   }
 }
 
-TraceTaps::TraceTaps(const Architecture& arch, const std::vector<Sequence>& sequences)
+TraceTaps::TraceTaps(const Architecture& arch, const std::vector<Sequence>& sequences,
+                     const std::vector<TraceValues>& values)
     : num_layers_(arch.num_layers()), trace_(make_trace(arch, sequences)) {
   for (size_t i = 0; i < trace_.columns.size(); ++i) {
     const size_t order = boundary_order(trace_.columns[i].boundary, num_layers_);
     if (column_of_.size() <= order) column_of_.resize(order + 1, -1);
     column_of_[order] = static_cast<int>(i);
+  }
+  for (const TraceValues& v : values) {
+    TraceColumn& c = trace_.columns[column_of_[boundary_order(v.boundary, num_layers_)]];
+    SB_ASSERT(c.boundary == v.boundary &&
+                  v.memory.size() == c.digests.size() * value_row_bytes(arch, v.boundary),
+              "memory for the values of another boundary or run");
+    c.values = v.memory;
   }
   int64_t row = 0;
   for (const auto& s : sequences) {
@@ -90,6 +97,7 @@ Status TraceTaps::emit(Ctx& ctx, Boundary b, const View& value, int64_t row_begi
   TraceColumn& column = trace_.columns[column_of_[boundary_order(b, num_layers_)]];
   column.dtype = dtype_name(value.dtype);
   column.width = width;
+  const int64_t element = dtype_bytes(value.dtype), columns = value.shape[1];
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t batch_row = column.scored ? head_rows_[row_begin + r] : row_begin + r;
     const TraceRow& at = rows_[batch_row];
@@ -99,6 +107,10 @@ Status TraceTaps::emit(Ctx& ctx, Boundary b, const View& value, int64_t row_begi
     if (index < 0) continue;
     column.digests[index] += host[r];
     column.non_finite[index] |= host_bad[r];
+    if (column.values.empty()) continue;
+    const auto to = column.values.subspan((index * width + column_begin) * element);
+    SB_ASSERT(static_cast<int64_t>(to.size()) >= columns * element, "values past their memory");
+    ctx.exec.device->copy_out(to.data(), rows_of(value, r, 1).ptr, columns * element);
   }
   return {};
 }

@@ -13,12 +13,16 @@ namespace sb {
 
 // An empty trace of these sequences: all columns there, all digests 0.
 Trace make_trace(const Architecture& arch, const std::vector<Sequence>& sequences);
+// Bytes of one row's values at a boundary.
+int64_t value_row_bytes(const Architecture& arch, Boundary b);
 // Adds a rank's digests to rank 0's.
 void add_trace(Trace& into, const Trace& part);
 
 class TraceTaps : public Taps {
  public:
-  TraceTaps(const Architecture& arch, const std::vector<Sequence>& sequences);
+  // values: where those of chosen boundaries go; ranks share the memory and write their own columns.
+  TraceTaps(const Architecture& arch, const std::vector<Sequence>& sequences,
+            const std::vector<TraceValues>& values = {});
 
   // Before each step: (sequence, position) of every batch row (seq = −1: padding) and the batch's
   // head rows.

@@ -74,7 +74,9 @@ Trace: version trace/1, little endian.
   one line of JSON: run header, ids, token digests, rows, scored, columns; padded to 8 bytes
   rows     int32 sequence, int32 position, ascending
   scored   int32 index into rows, padded to 8 bytes
-  columns  per boundary: u64 digest per row, then one byte per row (1: inf or NaN), padded to 8
+  columns  per boundary: u64 digest per row, then one byte per row (1: inf or NaN), padded to 8;
+           then, where the column says "values":true, width elements of its dtype (bf16 or f32) per
+           row, padded to 8. --trace-values layers.*.out,head.logit asks for them.
   sha256 HEX NEWLINE, over all bytes before
   Digest of a row: wrapping sum over elements of mix64(bits ^ (index+1)*0x9E3779B97F4A7C15),
   mix64 = SplitMix64's finaliser.

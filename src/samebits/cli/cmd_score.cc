@@ -18,6 +18,7 @@
 #include "samebits/gate/score_file.h"
 #include "samebits/gate/score_run.h"
 #include "samebits/gate/trace_file.h"
+#include "samebits/gate/trace_values.h"
 
 namespace sb {
 namespace {
@@ -30,7 +31,7 @@ struct ScoreArgs {
   std::string dir, tokens, schedule = "train", trace, out;
   std::optional<float> temperature;
   std::optional<std::vector<int32_t>> suppress;
-  std::vector<std::string> keys;
+  std::vector<std::string> keys, trace_values;
   PageArgs pages;
 };
 
@@ -147,6 +148,13 @@ Status run_score(const ScoreArgs& args, const GlobalOptions& options) {
   Progress progress("tokens", tokens);
   run.progress = [&](int64_t done, int64_t) { progress.update(done); };
   const std::string run_json = run_json_path(args.out);
+  SB_TRY(store, make_value_store(arch, sequences, args.trace_values, args.trace));
+  if (!store.values.empty()) {
+    print_error(fmt::format("samebits: note: the trace will hold {:.1f} MB of values at {} {}\n",
+                            static_cast<double>(store.bytes) / 1e6, store.values.size(),
+                            store.values.size() == 1 ? "boundary" : "boundaries"));
+  }
+  run.trace_values = store.values;
   SB_TRY(out, ScoreWriter::create(args.out, options.force, engine.header(run)));
   const Clock clock;
   SB_TRY(result, engine.score(sequences, run));
@@ -273,7 +281,12 @@ void add_score_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
                   "train, prefill, chunked:N, chunked:N,M,…, decode or decode:TAIL")
       ->capture_default_str();
   cmd->add_option("--out", args->out, "score file; - is stdout")->required();
-  cmd->add_option("--trace", args->trace, "also write the digests of every boundary, X.sbt");
+  CLI::Option* trace =
+      cmd->add_option("--trace", args->trace, "also write the digests of every boundary, X.sbt");
+  cmd->add_option("--trace-values", args->trace_values,
+                  "keep the values of these boundaries in it, e.g. layers.*.out,head.logit")
+      ->delimiter(',')
+      ->needs(trace);
   cmd->add_option("--temperature", args->temperature, "default: that of the rows, else 1");
   cmd->add_option("--suppress", args->suppress, "ids that leave the softmax, comma-separated")
       ->delimiter(',')

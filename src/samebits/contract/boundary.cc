@@ -51,6 +51,39 @@ std::optional<Boundary> parse_boundary(std::string_view name) {
   return {};
 }
 
+int64_t boundary_width(const Architecture& arch, Boundary b) {
+  const auto heads = [&](bool query) {
+    const AttentionSpec& spec = arch.attention(arch.layers[b.layer]);
+    return int64_t{query ? arch.num_heads : spec.num_kv_heads} * spec.head_dim;
+  };
+  switch (b.tap) {
+    case Tap::kAttnQAcc:
+    case Tap::kAttnQ:
+    case Tap::kAttnQNorm:
+    case Tap::kAttnQRope:
+    case Tap::kAttnCtx:
+    case Tap::kAttnCtxAcc: return heads(true);
+    case Tap::kAttnKAcc:
+    case Tap::kAttnK:
+    case Tap::kAttnVAcc:
+    case Tap::kAttnV:
+    case Tap::kAttnKNorm:
+    case Tap::kAttnVNorm:
+    case Tap::kAttnKRope: return heads(false);
+    case Tap::kMlpGateAcc:
+    case Tap::kMlpGate:
+    case Tap::kMlpUpAcc:
+    case Tap::kMlpUp:
+    case Tap::kMlpGelu:
+    case Tap::kMlpAct: return arch.intermediate;
+    case Tap::kHeadLogit:
+    case Tap::kHeadSoftcap: return arch.vocab;
+    case Tap::kHeadLse:
+    case Tap::kLogp: return 1;
+    default: return arch.hidden;
+  }
+}
+
 std::vector<Boundary> all_boundaries(const Architecture& arch, bool with_acc) {
   std::vector<Boundary> out;
   auto add = [&](int first, int last, int layer) {

@@ -40,6 +40,10 @@ struct Boundary {
 
 constexpr bool is_layer_tap(Tap t) { return t >= Tap::kAttnNorm && t <= Tap::kLayerOut; }
 bool is_acc(Tap t);
+// fp32 rather than bf16: what is not rounded, and the head.
+inline bool is_fp32(Tap t) { return is_acc(t) || t >= Tap::kHeadLogit; }
+// Held by scored rows alone, instead of every row.
+constexpr bool is_per_scored_row(Tap t) { return t >= Tap::kHeadLogit; }
 
 // "layers.3.mlp.down.acc", "head.logit", …
 std::string boundary_name(Boundary b);
@@ -53,6 +57,9 @@ constexpr int boundary_order(Boundary b, int num_layers) {
   if (is_layer_tap(b.tap)) return 1 + b.layer * per_layer + (t - first);
   return 1 + num_layers * per_layer + (t - static_cast<int>(Tap::kFinalNorm));
 }
+
+// Elements of one whole row, all ranks' shards together.
+int64_t boundary_width(const Architecture& arch, Boundary b);
 
 // Every boundary of a model in causal order (global layers have no attn.v).
 std::vector<Boundary> all_boundaries(const Architecture& arch, bool with_acc);

@@ -71,7 +71,8 @@ std::string manifest_line(const TraceView& view) {
     const TraceColumnView& c = view.columns[i];
     out += (i ? ",{\"name\":" : "{\"name\":") + json_string(boundary_name(c.boundary));
     out += ",\"dtype\":" + json_string(c.dtype) + ",\"width\":" + std::to_string(c.width);
-    out += c.scored ? ",\"scored\":true}" : ",\"scored\":false}";
+    out += c.scored ? ",\"scored\":true" : ",\"scored\":false";
+    out += c.values.empty() ? "}" : ",\"values\":true}";
   }
   out += "]}";
   while ((kTraceMagic.size() + out.size() + 1) % 8 != 0) out += ' ';
@@ -92,6 +93,11 @@ class Payload {
     out = {reinterpret_cast<const T*>(rest_.data()), static_cast<size_t>(count)};
     rest_.remove_prefix(padded);
     return true;
+  }
+  // rows · width elements of `bytes` each; false also where that is no size.
+  bool take_values(int64_t rows, int64_t width, int64_t bytes, std::span<const std::byte>& out) {
+    if (rows != 0 && width > static_cast<int64_t>(rest_.size()) / bytes / rows) return false;
+    return take(rows * width * bytes, out);
   }
   size_t left() const { return rest_.size(); }
 
@@ -119,7 +125,7 @@ std::string read_count(const JsonValue& json, const char* key, int64_t limit, in
   return {};
 }
 
-std::string read_column(const JsonValue& json, TraceColumnView& out) {
+std::string read_column(const JsonValue& json, TraceColumnView& out, bool& values) {
   const JsonValue* name = json.find("name");
   if (!name || !name->is(Kind::kString)) return "a column has no name";
   const auto boundary = parse_boundary(name->text);
@@ -133,12 +139,15 @@ std::string read_column(const JsonValue& json, TraceColumnView& out) {
   const JsonValue* scored = json.find("scored");
   if (!scored || !scored->is(Kind::kBool)) return name->text + " does not say whether it is scored";
   out.scored = scored->integer != 0;
+  const JsonValue* kept = json.find("values");
+  if (kept && !kept->is(Kind::kBool)) return name->text + ": values = " + value_text(*kept);
+  values = kept && kept->integer != 0;
   std::string error = read_count(json, "width", int64_t{1} << 40, out.width);
   return error.empty() ? error : name->text + ": " + error;
 }
 
 Status parse_manifest(const JsonValue& json, const std::string& where, TraceView& view,
-                      int64_t& rows, int64_t& scored) {
+                      int64_t& rows, int64_t& scored, std::vector<bool>& has_values) {
   const JsonValue* version = json.find("samebits");
   if (!version || !version->is(Kind::kString) || version->text != "trace/1") {
     return bad(where, "the manifest does not say trace/1");
@@ -155,8 +164,10 @@ Status parse_manifest(const JsonValue& json, const std::string& where, TraceView
   if (!columns || !columns->is(Kind::kArray)) return bad(where, "the manifest lacks its columns");
   for (const JsonValue& item : columns->items) {
     TraceColumnView column;
-    if (error = read_column(item, column); !error.empty()) return bad(where, error);
+    bool values = false;
+    if (error = read_column(item, column, values); !error.empty()) return bad(where, error);
     view.columns.push_back(std::move(column));
+    has_values.push_back(values);
   }
   return {};
 }
@@ -195,12 +206,18 @@ Status parse_view(std::string_view bytes, const std::string& where, TraceView& v
   auto json = parse_json_line(body.substr(kTraceMagic.size(), end - kTraceMagic.size()));
   if (!json) return bad(where, "the manifest is " + json.error());
   int64_t rows = 0, scored = 0;
-  SB_DO(parse_manifest(*json, where, view, rows, scored));
+  std::vector<bool> has_values;
+  SB_DO(parse_manifest(*json, where, view, rows, scored, has_values));
   Payload payload(body.substr(end + 1));
   bool fits = payload.take(rows, view.rows) && payload.take(scored, view.scored);
-  for (TraceColumnView& column : view.columns) {
+  for (size_t i = 0; i < view.columns.size(); ++i) {
+    TraceColumnView& column = view.columns[i];
     const int64_t count = rows_of(view, column);
     fits = fits && payload.take(count, column.digests) && payload.take(count, column.non_finite);
+    if (has_values[i]) {
+      fits = fits &&
+             payload.take_values(count, column.width, column.element_bytes(), column.values);
+    }
   }
   if (!fits) return bad(where, "it is shorter than its manifest says");
   if (payload.left() != 0) {
@@ -211,6 +228,13 @@ Status parse_view(std::string_view bytes, const std::string& where, TraceView& v
 
 }  // namespace
 
+uint32_t TraceColumnView::bits_at(size_t row, size_t column) const {
+  const size_t bytes = static_cast<size_t>(element_bytes());
+  uint32_t bits = 0;
+  std::memcpy(&bits, values.data() + (row * static_cast<size_t>(width) + column) * bytes, bytes);
+  return bits;
+}
+
 TraceView view_of(const Trace& trace, const RunHeader& header, std::vector<std::string> tokens) {
   TraceView view{.header = header,
                  .ids = trace.ids,
@@ -219,7 +243,8 @@ TraceView view_of(const Trace& trace, const RunHeader& header, std::vector<std::
                  .scored = trace.scored,
                  .columns = {}};
   for (const TraceColumn& c : trace.columns) {
-    view.columns.push_back({c.boundary, c.dtype, c.width, c.scored, c.digests, c.non_finite});
+    view.columns.push_back(
+        {c.boundary, c.dtype, c.width, c.scored, c.digests, c.non_finite, c.values});
   }
   return view;
 }
@@ -238,6 +263,8 @@ Status write_trace_file(const std::string& path, bool force, const TraceView& vi
     if (interrupted()) return stopped("write trace " + path);
     SB_DO(out.write(column.digests.data(), column.digests.size_bytes()));
     SB_DO(out.write(column.non_finite.data(), column.non_finite.size_bytes()));
+    SB_DO(out.pad());
+    SB_DO(out.write(column.values.data(), column.values.size()));
     SB_DO(out.pad());
   }
   return out.seal();

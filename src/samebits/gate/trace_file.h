@@ -6,7 +6,8 @@
 //   scored          int32 index into rows           padded to 8 bytes
 //   per boundary    u64 digest per row (or scored row), then one byte per row: 1 = holds inf or
 //   NaN,
-//                   padded to 8 bytes
+//                   padded to 8 bytes; behind that, if the column says "values", width elements of
+//                   dtype per row, padded to 8 bytes
 //   sha256 HEX ⏎    over all bytes before this line
 //
 // All little endian. Written front to back without seeking; read by mmap, and columns are spans
@@ -14,6 +15,7 @@
 // kBrokenData: a damaged trace must never look like drift.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -37,6 +39,11 @@ struct TraceColumnView {
   bool scored = false;
   std::span<const uint64_t> digests;
   std::span<const uint8_t> non_finite;
+  std::span<const std::byte> values;  // [rows][width] of dtype; empty: digests alone
+
+  int64_t element_bytes() const { return dtype == "f32" ? 4 : 2; }
+  // Bits of one element; only where there are values.
+  uint32_t bits_at(size_t row, size_t column) const;
 };
 
 // What comparisons read: a trace in memory or in a file, with what the run was.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "samebits/base/digest.h"
 #include "samebits/gate/header_json.h"
 #include "samebits/gate/numbers.h"
 #include "samebits/gate/trace_file.h"
@@ -54,6 +55,31 @@ std::string check_rows(const TraceView& view) {
   return {};
 }
 
+// Values are those that were digested: a value that nobody wrote, or that lies in another row's
+// place, cannot pass.
+std::string check_values(const TraceColumnView& c, size_t count) {
+  if (c.values.empty()) return "";
+  const size_t width = static_cast<size_t>(c.width);
+  if (c.values.size() != count * width * static_cast<size_t>(c.element_bytes())) {
+    return "has " + std::to_string(c.values.size()) + " bytes of values for " +
+           std::to_string(count) + " rows of " + std::to_string(width);
+  }
+  const uint32_t exponent = c.dtype == "f32" ? 0x7f800000u : 0x7f80u;
+  for (size_t row = 0; row < count; ++row) {
+    uint64_t digest = 0;
+    bool non_finite = false;
+    for (size_t i = 0; i < width; ++i) {
+      const uint32_t bits = c.bits_at(row, i);
+      digest += digest_element(bits, i);
+      non_finite |= (bits & exponent) == exponent;
+    }
+    if (digest != c.digests[row] || non_finite != (c.non_finite[row] != 0)) {
+      return "has values whose digest is another than that of row " + std::to_string(row);
+    }
+  }
+  return "";
+}
+
 std::string check_columns(const TraceView& view) {
   if (view.columns.empty()) return "it holds no boundaries";
   int layers = 0, order = -1;
@@ -76,6 +102,7 @@ std::string check_columns(const TraceView& view) {
     const auto flag =
         std::find_if(c.non_finite.begin(), c.non_finite.end(), [](uint8_t f) { return f > 1; });
     if (flag != c.non_finite.end()) return name + " has a flag that is neither 0 nor 1";
+    if (const std::string error = check_values(c, count); !error.empty()) return name + " " + error;
   }
   return {};
 }
