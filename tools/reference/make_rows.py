@@ -1,6 +1,5 @@
-"""Writes rows.jsonl for the checkpoint DIR/model, and sets its sliding window: make_rows.py DIR
---window W --rows N --length L --prompt P. Token ids come from an LCG, so that the file is the same
-everywhere."""
+"""Writes rows.jsonl for the checkpoint DIR/model: make_rows.py DIR --rows N --length L --prompt P.
+Token ids come from an LCG, so that the file is the same everywhere."""
 
 import argparse
 import json
@@ -8,15 +7,10 @@ import pathlib
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("dir", type=pathlib.Path)
-for name in ("window", "rows", "length", "prompt"):
+for name in ("rows", "length", "prompt"):
     parser.add_argument(f"--{name}", type=int, required=True)
 args = parser.parse_args()
-
-config_file = args.dir / "model" / "config.json"
-config = json.loads(config_file.read_text())
-text = config["text_config"]
-text["sliding_window"] = args.window
-config_file.write_text(json.dumps(config, indent=2) + "\n")
+text = json.loads((args.dir / "model" / "config.json").read_text())["text_config"]
 
 state = 1
 lines = []

@@ -175,5 +175,26 @@ TEST_F(FileTest, AFullDiskIsAnEnvironmentError) {
   EXPECT_NE(status.error().text().find("/dev/full"), std::string::npos);
 }
 
+TEST(ScratchFile, IsZeroWritableAndWithoutAName) {
+  const std::string beside = testing::TempDir() + "scratch_" + std::to_string(getpid());
+  auto made = ScratchFile::create(beside, 10000);
+  ASSERT_TRUE(made) << made.error().text();
+  ScratchFile file = std::move(*made);
+  ASSERT_EQ(file.bytes().size(), 10000u);
+  for (const std::byte b : file.bytes()) ASSERT_EQ(b, std::byte{0});
+  file.bytes()[9999] = std::byte{7};
+  for (const auto& entry : std::filesystem::directory_iterator(testing::TempDir())) {
+    EXPECT_FALSE(entry.path().string().starts_with(beside)) << entry.path();
+  }
+  EXPECT_TRUE(ScratchFile::create(beside, 0)->bytes().empty());
+}
+
+TEST(ScratchFile, WithoutRoomItIsTheEnvironment) {
+  EXPECT_EQ(ScratchFile::create("/nowhere/x", 1).error().code, Code::kEnvironment);
+  const auto huge = ScratchFile::create(testing::TempDir() + "huge", size_t{1} << 60);
+  ASSERT_FALSE(huge);
+  EXPECT_EQ(huge.error().code, Code::kEnvironment);
+}
+
 }  // namespace
 }  // namespace sb

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <map>
 
 #include "samebits/chain/testing.h"
@@ -67,6 +68,8 @@ TEST(Trace, EveryBoundaryHasAColumnOfItsWidthAndType) {
     const LayerType type =
         b.layer >= 0 ? arch.layers[static_cast<size_t>(b.layer)] : LayerType::kSliding;
     EXPECT_EQ(c.width, expected_width(b.tap, arch, type)) << name;
+    EXPECT_EQ(boundary_width(arch, b), c.width) << name;
+    EXPECT_EQ(is_fp32(b.tap), f32) << name;
     EXPECT_EQ(c.scored, b.tap >= Tap::kHeadLogit) << name;
     EXPECT_EQ(c.digests.size(), c.scored ? trace.scored.size() : trace.rows.size()) << name;
     for (uint64_t d : c.digests) ASSERT_NE(d, 0u) << name << " has a row that nobody emitted";
@@ -167,6 +170,36 @@ TEST(Trace, TracingChangesNoBit) {
   for (const char* schedule : {"train", "chunked:7", "decode"}) {
     expect_same(score(rows, run_of(schedule, true)).logprobs,
                 score(rows, run_of(schedule)).logprobs, schedule);
+  }
+}
+
+TEST(Trace, ValuesAreThoseThatWereDigestedWhateverTheSchedule) {
+  const auto rows = three_rows();
+  const Architecture& arch = tiny().arch;
+  for (const char* schedule : {"train", "chunked:7", "decode"}) {
+    RunOptions run = run_of(schedule, true);
+    std::vector<std::vector<std::byte>> memory;
+    const char* names[] = {"embed", "layers.2.mlp.act", "layers.5.attn.q.acc", "head.logit", "logp"};
+    for (const char* name : names) {
+      const Boundary b = *parse_boundary(name);
+      memory.emplace_back((is_per_scored_row(b.tap) ? 58 : 108) * value_row_bytes(arch, b));
+      run.trace_values.push_back({b, memory.back()});
+    }
+    const RunResult result = score(rows, run);
+    for (size_t i = 0; i < memory.size(); ++i) {
+      const TraceColumn& c = chain_testing::column_of(*result.trace, names[i]);
+      ASSERT_EQ(c.values.data(), memory[i].data());
+      const size_t bytes = c.dtype == "f32" ? 4 : 2;
+      for (size_t r = 0; r < c.digests.size(); ++r) {
+        uint64_t sum = 0;
+        for (int64_t k = 0; k < c.width; ++k) {
+          uint32_t bits = 0;
+          std::memcpy(&bits, &memory[i][(r * c.width + k) * bytes], bytes);
+          sum += digest_element(bits, k);
+        }
+        ASSERT_EQ(sum, c.digests[r]) << schedule << " " << names[i] << " row " << r;
+      }
+    }
   }
 }
 

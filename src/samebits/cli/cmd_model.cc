@@ -165,6 +165,9 @@ int cmd_model_new(const ModelNewOptions& o) {
                     "no reader of this model knows that prefix",
                     std::string(kFullPrefix) + " or " + std::string(kTextPrefix));
     }
+    for (const std::string& layer : o.layers) {
+      what.layers.push_back(layer == "global" ? LayerType::kGlobal : LayerType::kSliding);
+    }
     what.text_only_names = o.prefix == kTextPrefix;
     SB_TRY(bytes, parse_size(o.shard_size));
     what.shard_bytes = bytes;
@@ -229,6 +232,12 @@ void add_model_commands(CLI::App& app, GlobalOptions& options, int& exit_code) {
   make->add_option("--seed", n->model.seed, "weights differ with it, nothing else does")
       ->check(whole_number(0, UINT64_MAX))
       ->capture_default_str();
+  make->add_option("--layers", n->layers,
+                   "layers instead of the preset's: sliding,sliding,global; the last one global")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"sliding", "global"}));
+  make->add_option("--window", n->model.window, "of sliding layers, instead of the preset's")
+      ->check(CLI::Range(1, 1 << 20));
   make->add_flag("--materialize", n->model.materialize,
                  "write the tensors of a large preset instead of a recipe");
   make->add_option("--prefix", n->prefix, "of tensor names: model.language_model. or model.")
@@ -238,6 +247,7 @@ void add_model_commands(CLI::App& app, GlobalOptions& options, int& exit_code) {
   make->footer("Presets:\n" + list +
                "Examples:\n"
                "  samebits model new tiny --preset tiny\n"
+               "  samebits model new short --preset mini --layers sliding,global --window 64\n"
                "  samebits model new big --preset gemma4-31b --seed 7\n"
                "  samebits model new mini --preset mini --shard-size 10MB --force");
   make->callback([n, &options, &exit_code] {

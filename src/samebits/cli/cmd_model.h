@@ -12,6 +12,7 @@ namespace sb {
 struct ModelNewOptions {
   NewModel model;
   std::string prefix = "model.language_model.";  // of the tensor names written; or "model."
+  std::vector<std::string> layers;               // "sliding" or "global" each; empty: the preset's
   std::string shard_size = "5GB";                // "600kB", "5GB", "4GiB", or bytes
   GlobalOptions global;
 };

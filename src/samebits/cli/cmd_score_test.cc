@@ -73,6 +73,27 @@ TEST(Score, StandardInputAndOutput) {
   EXPECT_EQ(o.err, "");
 }
 
+TEST(Score, TraceValuesAreKeptAndTheirSizeIsSaidFirst) {
+  const std::string a = scratch() + "/values_a.sbt", b = scratch() + "/values_b.sbt";
+  const std::string want = " --trace-values layers.*.out,head.logit,logp --out " + scratch();
+  const Outcome o = samebits(score("--trace " + a + want + "/va.jsonl"));
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.err, HasSubstr("MB of values at 8 boundaries"));
+  EXPECT_EQ(samebits(score("--schedule decode --tp 4 --inject layer-scalar-dropped:layer=2 --trace " +
+                           b + want + "/vb.jsonl"))
+                .code,
+            0);
+  const Outcome drift = samebits("compare " + a + " " + b);
+  EXPECT_EQ(drift.code, 1);
+  EXPECT_THAT(drift.out, HasSubstr("layers.2.out, row"));
+  EXPECT_THAT(drift.out, HasSubstr(", column "));
+  EXPECT_EQ(samebits(score("--trace-values logp --out " + scratch() + "/n.jsonl")).code, 64);
+  const Outcome no = samebits(score("--trace " + scratch() + "/n.sbt --trace-values layers.9.out --out " +
+                                    scratch() + "/n.jsonl"));
+  EXPECT_EQ(no.code, 64);
+  EXPECT_THAT(no.err, HasSubstr("samebits help boundaries"));
+}
+
 TEST(Score, RunJsonStandsBesideTheOutputAndHoldsRecords) {
   const std::string out = scored("run", "--schedule decode --tp 2 --threads 2");
   const auto j = nlohmann::json::parse(read_text(out + ".run.json").value());

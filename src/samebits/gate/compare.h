@@ -47,8 +47,10 @@ struct Difference {
   int layer = -1;
   std::string id;   // token row
   int64_t pos = 0;  // scores: the scored token's own position; traces: the row's position
-  uint64_t bits_a = 0, bits_b = 0;  // row digests, or fp32 bits when is_value
-  bool is_value = false;            // scores, and trace boundaries of one element per row
+  uint64_t bits_a = 0, bits_b = 0;  // row digests, or bits of the element when is_value
+  bool is_value = false;  // scores, trace boundaries of one element per row, traces with values
+  int64_t column = -1;    // where a trace's values show it: the row's first differing element
+  bool is_bf16 = false;   // the element is bf16: bits are 16, ulp counts in bf16
   float value_a = 0, value_b = 0;   // when is_value
   int64_t ulp = 0;                  // when is_value and both are finite
   bool non_finite = false;

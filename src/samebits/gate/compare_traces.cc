@@ -155,6 +155,29 @@ std::vector<ColumnPair> pair_columns(const TraceView& a, const TraceView& b, Fin
 
 // ---- numbers ----
 
+// The first element that differs, else the first that is not finite.
+void set_element(Difference& d, const ColumnPair& col, size_t ia, size_t ib) {
+  d.is_bf16 = col.a->dtype == "bf16";
+  const auto value = [&](uint32_t bits) { return bits_float(d.is_bf16 ? bits << 16 : bits); };
+  int64_t at = -1;
+  for (int64_t i = 0; i < col.a->width; ++i) {
+    const uint32_t xa = col.a->bits_at(ia, i), xb = col.b->bits_at(ib, i);
+    if (xa != xb) {
+      at = i;
+      break;
+    }
+    if (at < 0 && !std::isfinite(value(xa))) at = i;
+  }
+  if (at < 0) return;  // check_trace saw that values and digests agree
+  d.is_value = true;
+  d.column = at;
+  d.bits_a = col.a->bits_at(ia, at);
+  d.bits_b = col.b->bits_at(ib, at);
+  d.value_a = value(static_cast<uint32_t>(d.bits_a));
+  d.value_b = value(static_cast<uint32_t>(d.bits_b));
+  if (!d.non_finite) d.ulp = ulp_distance(d.value_a, d.value_b) >> (d.is_bf16 ? 16 : 0);
+}
+
 Difference difference_at(const TraceView& a, const ColumnPair& col, const SeqPair& s, size_t k) {
   const bool scored = col.a->scored;
   const size_t ia = (scored ? s.scored_a : s.row_a) + k, ib = (scored ? s.scored_b : s.row_b) + k;
@@ -167,7 +190,9 @@ Difference difference_at(const TraceView& a, const ColumnPair& col, const SeqPai
   d.bits_a = col.a->digests[ia];
   d.bits_b = col.b->digests[ib];
   d.non_finite = col.a->non_finite[ia] || col.b->non_finite[ib];
-  if (col.a->width == 1 && col.a->dtype == "f32") {
+  if (!col.a->values.empty() && !col.b->values.empty()) {
+    set_element(d, col, ia, ib);
+  } else if (col.a->width == 1 && col.a->dtype == "f32") {
     const uint64_t xa = single_element(d.bits_a), xb = single_element(d.bits_b);
     if (xa <= UINT32_MAX && xb <= UINT32_MAX) {
       d.is_value = true;

@@ -76,6 +76,40 @@ struct TracedRun {
   TraceView view() const { return view_of(trace, header, tokens); }
 };
 
+TEST(CompareTraces, ValuesShowTheFirstDifferingElement) {
+  TracedRun a, b;
+  std::vector<uint16_t> va(7 * 96, 0x3f80), vb;
+  const auto keep = [](TracedRun& run, std::vector<uint16_t>& values) {
+    TraceColumn& c = run.column("layers.1.out");
+    c.values = std::as_writable_bytes(std::span(values));
+    for (size_t r = 0; r < 7; ++r) {
+      c.digests[r] = 0;
+      for (size_t i = 0; i < 96; ++i) c.digests[r] += digest_element(values[r * 96 + i], i);
+    }
+  };
+  va[2 * 96 + 40] = 0x4000;
+  vb = va;
+  vb[2 * 96 + 41] = 0x3f83;
+  vb[2 * 96 + 90] = 0x0000;
+  keep(a, va);
+  keep(b, vb);
+  const Comparison c = compare_traces(a.view(), b.view());
+  EXPECT_EQ(c.code, Code::kDrift);
+  ASSERT_TRUE(c.first);
+  EXPECT_EQ(c.first->boundary, "layers.1.out");
+  EXPECT_EQ(c.first->pos, 2);
+  EXPECT_EQ(c.first->column, 41);
+  EXPECT_EQ(c.first->bits_a, 0x3f80u);
+  EXPECT_EQ(c.first->bits_b, 0x3f83u);
+  EXPECT_EQ(c.first->ulp, 3);
+  EXPECT_THAT(comparison_text(c),
+              HasSubstr("position 2, column 41, 3 ulp\n     A  0x3f80  1\n     B  0x3f83  1.0234375\n"));
+  EXPECT_THAT(comparison_json(c), HasSubstr("\"column\": 41"));
+  EXPECT_THAT(comparison_html(c), HasSubstr("41"));
+  b.column("layers.1.out").values = {};  // of one side only: digests are compared, none are shown
+  EXPECT_FALSE(compare_traces(a.view(), b.view()).first->is_value);
+}
+
 TEST(CompareTraces, EqualWhateverScheduleAndSequenceOrder) {
   TracedRun a, b(true);
   b.header.schedule = "decode";

@@ -42,13 +42,13 @@ std::string value_line(const char* side, const Difference& d, bool a) {
   std::string out = std::string("     ") + side + "  ";
   if (!d.is_value) return out + "row digest " + hex64(a ? d.bits_a : d.bits_b) + "\n";
   const float x = a ? d.value_a : d.value_b;
-  return out + bits_hex(x) + (std::isfinite(x) ? "  " + shortest(x) : "") + "\n";
+  return out + bits_text(d, a) + (std::isfinite(x) ? "  " + shortest(x) : "") + "\n";
 }
 
 std::string place_line(const char* what, const Difference& d) {
   return "  " + std::string(what) + "  " + d.boundary + ", row " + in_quotes(d.id) +
          (d.boundary == "logp" && d.layer < 0 ? ", token " : ", position ") +
-         std::to_string(d.pos) +
+         std::to_string(d.pos) + (d.column >= 0 ? ", column " + std::to_string(d.column) : "") +
          (d.is_value && !d.non_finite ? ", " + grouped(d.ulp) + " ulp" : "") + "\n";
 }
 
@@ -125,6 +125,11 @@ std::string metric_table(const Comparison& c) {
 }
 
 }  // namespace
+
+std::string bits_text(const Difference& d, bool a) {
+  const std::string bits = bits_hex(a ? d.value_a : d.value_b);
+  return d.is_bf16 ? bits.substr(0, 6) : bits;  // the other half of a bf16 is zero
+}
 
 int display_width(std::string_view text) {
   int width = 0;

@@ -31,6 +31,8 @@ class TextTable {
 };
 
 // One word for a code, as reports head themselves: "EQUAL", "DRIFT", …
+// "0x3f80" or "0xbf800000": the bits of an element that differs.
+std::string bits_text(const Difference& d, bool a);
 const char* verdict_word(Code code);
 
 std::string comparison_text(const Comparison& c);

@@ -59,11 +59,12 @@ std::string difference(const char* title, const std::optional<Difference>& d) {
   const auto bits = [&](bool a) {
     const float x = a ? d->value_a : d->value_b;
     if (!d->is_value) return "row digest " + hex64(a ? d->bits_a : d->bits_b);
-    return bits_hex(x) + (std::isfinite(x) ? " = " + shortest(x) : "");
+    return bits_text(*d, a) + (std::isfinite(x) ? " = " + shortest(x) : "");
   };
   std::string out = std::string("<h2>") + title + "</h2>\n<table>\n";
   out += row({"boundary", d->boundary}) + row({"row", d->id});
   out += row({"position", std::to_string(d->pos)});
+  if (d->column >= 0) out += row({"column", std::to_string(d->column)});
   out += row({"A", bits(true)}) + row({"B", bits(false)});
   if (d->is_value && !d->non_finite) out += row({"distance", grouped(d->ulp) + " ulp"});
   return out + "</table>\n";

@@ -36,8 +36,9 @@ Json json_of(const std::optional<Difference>& d) {
   if (d->layer < 0) out["layer"] = nullptr;
   out["non_finite"] = d->non_finite;
   if (d->is_value) {
-    out["bits_a"] = bits_hex(d->value_a);
-    out["bits_b"] = bits_hex(d->value_b);
+    if (d->column >= 0) out["column"] = d->column;
+    out["bits_a"] = bits_text(*d, true);
+    out["bits_b"] = bits_text(*d, false);
     out["value_a"] = fp32(d->value_a);
     out["value_b"] = fp32(d->value_b);
     out["abs_diff"] = std::fabs(static_cast<double>(d->value_a) - d->value_b);

@@ -115,6 +115,59 @@ TEST(TraceFile, RoundTripByMap) {
   EXPECT_EQ(again.error().code, Code::kUsage);
 }
 
+// embed (bf16) and logp (f32) with values, and their true digests.
+struct SampleWithValues : Sample {
+  std::vector<uint16_t> embed;
+  std::vector<uint32_t> logp{0xbf800000u, 0xff800000u};
+  SampleWithValues() {
+    for (size_t i = 0; i < 5 * 96; ++i) embed.push_back(static_cast<uint16_t>(0x3f00 + i));
+    trace.columns[0].values = std::as_writable_bytes(std::span(embed));
+    trace.columns[2].values = std::as_writable_bytes(std::span(logp));
+    for (size_t r = 0; r < 5; ++r) {
+      uint64_t sum = 0;
+      for (size_t i = 0; i < 96; ++i) sum += digest_element(embed[r * 96 + i], i);
+      trace.columns[0].digests[r] = sum;
+    }
+    for (size_t r = 0; r < 2; ++r) trace.columns[2].digests[r] = digest_element(logp[r], 0);
+    trace.columns[2].non_finite[1] = 1;
+  }
+};
+
+TEST(TraceFile, ValuesAreReadByMap) {
+  const SampleWithValues s;
+  const std::string bytes = bytes_of(s.view());
+  const auto file = parse_trace_file(bytes, "x");
+  ASSERT_TRUE(file) << file.error().text();
+  const auto& columns = file->view.columns;
+  ASSERT_EQ(columns[0].values.size(), 5u * 96 * 2);
+  EXPECT_TRUE(columns[1].values.empty());
+  ASSERT_EQ(columns[2].values.size(), 8u);
+  EXPECT_EQ(columns[0].bits_at(3, 7), 0x3f00u + 3 * 96 + 7);
+  EXPECT_EQ(columns[2].bits_at(1, 0), 0xff800000u);
+  for (size_t n = 0; n < bytes.size(); n += 7) {
+    ASSERT_NE(reason(std::string_view(bytes).substr(0, n)), "(accepted)") << n;
+  }
+}
+
+TEST(TraceFile, ValuesOfAnotherDigestAreBrokenData) {
+  SampleWithValues s;
+  EXPECT_EQ(check_reason(s), "(sound)");
+  s.embed[2 * 96 + 5] ^= 1;
+  EXPECT_THAT(check_reason(s), HasSubstr("embed has values whose digest is another than that of row 2"));
+  s = SampleWithValues();
+  s.trace.columns[0].values = std::as_writable_bytes(std::span(s.embed)).first(100);
+  EXPECT_THAT(check_reason(s), HasSubstr("embed has 100 bytes of values for 5 rows of 96"));
+  SampleWithValues unflagged;
+  unflagged.trace.columns[2].non_finite[1] = 0;
+  EXPECT_THAT(check_reason(unflagged), HasSubstr("logp has values whose digest"));
+  // A manifest that promises values the file lacks.
+  std::string bytes = bytes_of(Sample().view());
+  const size_t at = bytes.find("\"scored\":false}");
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, 16, "\"values\":true } ");
+  EXPECT_NE(reason(resealed(bytes)), "(accepted)");
+}
+
 TEST(TraceFile, BytesDependOnTheTraceAlone) {
   EXPECT_EQ(bytes_of(Sample().view()), bytes_of(Sample().view()));
 }

@@ -276,5 +276,21 @@ TEST(Scan, PiecesAddUpToTheWhole) {
   EXPECT_EQ(whole.digest, by_hand);
 }
 
+TEST(Load, LayersAndWindowInsteadOfThePresets) {
+  const std::string dir = make_model("tiny", [](NewModel& n) {
+    n.layers = {LayerType::kSliding, LayerType::kGlobal};
+    n.window = 9;
+  });
+  const auto arch = load_architecture(dir);
+  ASSERT_TRUE(arch) << arch.error().text();
+  EXPECT_EQ(arch->num_layers(), 2);
+  EXPECT_EQ(arch->layers[1], LayerType::kGlobal);
+  EXPECT_EQ(arch->window, 9);
+  NewModel last_sliding{.dir = fresh_dir("s"), .layers = {LayerType::kSliding}};
+  const auto refused = write_synthetic(last_sliding);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kRefused);
+}
+
 }  // namespace
 }  // namespace sb

@@ -117,6 +117,12 @@ std::string shard_name(size_t i, size_t n) {
 static Result<NewModelReport> write_folder(const NewModel& what,
                                            std::vector<std::string>& written) {
   SB_TRY(arch, preset_architecture(what.preset));
+  if (!what.layers.empty()) arch.layers = what.layers;
+  if (what.window != 0) arch.window = what.window;
+  // What a reader would refuse is not written.
+  if (auto read = parse_config(write_config(arch), what.dir); !read) {
+    return tl::unexpected(std::move(read.error()));
+  }
   if (what.shard_bytes < 1) {
     return refuse(Code::kUsage, "write shards of " + std::to_string(what.shard_bytes) + " bytes",
                   "a shard has at least one byte");
