@@ -57,9 +57,9 @@ class OutputFile {
 // Deletes the temporary files of this process. Async-signal-safe: for handlers of fatal signals.
 void remove_temporary_files();
 
-// Memory on disk: `bytes` zeros backed by a file without a name in the folder of `beside`. Its space
-// is reserved at once, so that writing to it later cannot fail, and memory holds only the pages in
-// use.
+// Memory on disk: `bytes` zeros backed by a file without a name in the folder of `beside`. Its
+// space is reserved at once, so that writing to it later cannot fail, and memory holds only the
+// pages in use.
 class ScratchFile {
  public:
   static Result<ScratchFile> create(const std::string& beside, size_t bytes);

@@ -20,7 +20,8 @@ void add_trace(Trace& into, const Trace& part);
 
 class TraceTaps : public Taps {
  public:
-  // values: where those of chosen boundaries go; ranks share the memory and write their own columns.
+  // values: where those of chosen boundaries go; ranks share the memory and write their own
+  // columns.
   TraceTaps(const Architecture& arch, const std::vector<Sequence>& sequences,
             const std::vector<TraceValues>& values = {});
 

@@ -179,7 +179,8 @@ TEST(Trace, ValuesAreThoseThatWereDigestedWhateverTheSchedule) {
   for (const char* schedule : {"train", "chunked:7", "decode"}) {
     RunOptions run = run_of(schedule, true);
     std::vector<std::vector<std::byte>> memory;
-    const char* names[] = {"embed", "layers.2.mlp.act", "layers.5.attn.q.acc", "head.logit", "logp"};
+    const char* names[] = {"embed", "layers.2.mlp.act", "layers.5.attn.q.acc", "head.logit",
+                           "logp"};
     for (const char* name : names) {
       const Boundary b = *parse_boundary(name);
       memory.emplace_back((is_per_scored_row(b.tap) ? 58 : 108) * value_row_bytes(arch, b));

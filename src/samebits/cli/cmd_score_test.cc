@@ -79,17 +79,19 @@ TEST(Score, TraceValuesAreKeptAndTheirSizeIsSaidFirst) {
   const Outcome o = samebits(score("--trace " + a + want + "/va.jsonl"));
   EXPECT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.err, HasSubstr("MB of values at 8 boundaries"));
-  EXPECT_EQ(samebits(score("--schedule decode --tp 4 --inject layer-scalar-dropped:layer=2 --trace " +
-                           b + want + "/vb.jsonl"))
-                .code,
-            0);
+  EXPECT_EQ(
+      samebits(score("--schedule decode --tp 4 --inject layer-scalar-dropped:layer=2 --trace " + b +
+                     want + "/vb.jsonl"))
+          .code,
+      0);
   const Outcome drift = samebits("compare " + a + " " + b);
   EXPECT_EQ(drift.code, 1);
   EXPECT_THAT(drift.out, HasSubstr("layers.2.out, row"));
   EXPECT_THAT(drift.out, HasSubstr(", column "));
   EXPECT_EQ(samebits(score("--trace-values logp --out " + scratch() + "/n.jsonl")).code, 64);
-  const Outcome no = samebits(score("--trace " + scratch() + "/n.sbt --trace-values layers.9.out --out " +
-                                    scratch() + "/n.jsonl"));
+  const Outcome no =
+      samebits(score("--trace " + scratch() + "/n.sbt --trace-values layers.9.out --out " +
+                     scratch() + "/n.jsonl"));
   EXPECT_EQ(no.code, 64);
   EXPECT_THAT(no.err, HasSubstr("samebits help boundaries"));
 }

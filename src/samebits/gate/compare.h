@@ -51,8 +51,8 @@ struct Difference {
   bool is_value = false;  // scores, trace boundaries of one element per row, traces with values
   int64_t column = -1;    // where a trace's values show it: the row's first differing element
   bool is_bf16 = false;   // the element is bf16: bits are 16, ulp counts in bf16
-  float value_a = 0, value_b = 0;   // when is_value
-  int64_t ulp = 0;                  // when is_value and both are finite
+  float value_a = 0, value_b = 0;  // when is_value
+  int64_t ulp = 0;                 // when is_value and both are finite
   bool non_finite = false;
 };
 

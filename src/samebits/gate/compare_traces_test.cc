@@ -102,8 +102,9 @@ TEST(CompareTraces, ValuesShowTheFirstDifferingElement) {
   EXPECT_EQ(c.first->bits_a, 0x3f80u);
   EXPECT_EQ(c.first->bits_b, 0x3f83u);
   EXPECT_EQ(c.first->ulp, 3);
-  EXPECT_THAT(comparison_text(c),
-              HasSubstr("position 2, column 41, 3 ulp\n     A  0x3f80  1\n     B  0x3f83  1.0234375\n"));
+  EXPECT_THAT(
+      comparison_text(c),
+      HasSubstr("position 2, column 41, 3 ulp\n     A  0x3f80  1\n     B  0x3f83  1.0234375\n"));
   EXPECT_THAT(comparison_json(c), HasSubstr("\"column\": 41"));
   EXPECT_THAT(comparison_html(c), HasSubstr("41"));
   b.column("layers.1.out").values = {};  // of one side only: digests are compared, none are shown

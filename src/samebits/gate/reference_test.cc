@@ -1,7 +1,8 @@
 // Our CPU chain against transformers' Gemma 4 in fp32, at the samples of tests/fixtures/reference.
-// The measure is the relative L2 norm of the difference; the yardstick is what transformers' own bf16
-// run reached at the same elements. These are the only tolerances of the chain: the reference is other
-// people's code in another arithmetic. docs/reference.md has the figures over all elements.
+// The measure is the relative L2 norm of the difference; the yardstick is what transformers' own
+// bf16 run reached at the same elements. These are the only tolerances of the chain: the reference
+// is other people's code in another arithmetic. docs/reference.md has the figures over all
+// elements.
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -48,7 +49,8 @@ std::vector<Sequence> rows_of_shape(int rows, int length, int64_t vocab) {
     Sequence s{"r" + std::to_string(r), {2}, 1};
     while (s.size() < length) {
       state = state * 6364136223846793005u + 1442695040888963407u;
-      s.tokens.push_back(3 + static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocab - 3)));
+      s.tokens.push_back(3 +
+                         static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocab - 3)));
     }
     out.push_back(std::move(s));
   }
@@ -109,7 +111,7 @@ Ratios measure(const Shape& shape, const std::vector<std::string>& inject = {}) 
   return out;
 }
 
-class ReferenceShape : public testing::TestWithParam<const char*> {};
+class ReferenceShape : public testing::TestWithParam<std::string> {};
 
 TEST_P(ReferenceShape, IsCloserToFp32ThanTransformersInBf16) {
   const Ratios ratios = measure(shape_of(GetParam()));
@@ -126,7 +128,7 @@ TEST_P(ReferenceShape, IsCloserToFp32ThanTransformersInBf16) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ReferenceShape, testing::Values("tiny", "heads", "short"));
 
-class ReferenceFault : public testing::TestWithParam<const char*> {};
+class ReferenceFault : public testing::TestWithParam<std::string> {};
 
 TEST_P(ReferenceFault, IsFarFromTheReference) {
   double largest = 0;

@@ -215,8 +215,8 @@ Status parse_view(std::string_view bytes, const std::string& where, TraceView& v
     const int64_t count = rows_of(view, column);
     fits = fits && payload.take(count, column.digests) && payload.take(count, column.non_finite);
     if (has_values[i]) {
-      fits = fits &&
-             payload.take_values(count, column.width, column.element_bytes(), column.values);
+      fits =
+          fits && payload.take_values(count, column.width, column.element_bytes(), column.values);
     }
   }
   if (!fits) return bad(where, "it is shorter than its manifest says");

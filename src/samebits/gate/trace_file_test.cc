@@ -153,7 +153,8 @@ TEST(TraceFile, ValuesOfAnotherDigestAreBrokenData) {
   SampleWithValues s;
   EXPECT_EQ(check_reason(s), "(sound)");
   s.embed[2 * 96 + 5] ^= 1;
-  EXPECT_THAT(check_reason(s), HasSubstr("embed has values whose digest is another than that of row 2"));
+  EXPECT_THAT(check_reason(s),
+              HasSubstr("embed has values whose digest is another than that of row 2"));
   s = SampleWithValues();
   s.trace.columns[0].values = std::as_writable_bytes(std::span(s.embed)).first(100);
   EXPECT_THAT(check_reason(s), HasSubstr("embed has 100 bytes of values for 5 rows of 96"));

@@ -25,7 +25,7 @@ struct NewModel {
   uint64_t seed = 0;
   std::vector<LayerType> layers;  // instead of the preset's; the last one global
   int window = 0;                 // of sliding layers, instead of the preset's; 0: that
-  bool materialize = false;  // write the tensors of a preset that is virtual by default
+  bool materialize = false;       // write the tensors of a preset that is virtual by default
   bool text_only_names = false;
   int64_t shard_bytes = int64_t{5} << 30;  // a file holds at least one tensor, else at most this
   bool force = false;                      // replace a checkpoint that is there
