@@ -18,7 +18,7 @@ Refusal refusal_of(const std::string& dir, const EngineOptions& options) {
 }
 
 TEST(Engine, BackendsThatAreNotBuiltAreTheEnvironment) {
-  for (const char* backend : {"cuda", "hip", "tpu"}) {
+  for (const char* backend : {"hip"}) {
     const Refusal r = refusal_of(shared_model(), {.backend = backend});
     EXPECT_EQ(r.code, Code::kEnvironment);
     EXPECT_THAT(r.text(), HasSubstr(backend));
@@ -26,7 +26,17 @@ TEST(Engine, BackendsThatAreNotBuiltAreTheEnvironment) {
   }
 }
 
+// Without CUDA in the build, or without a GPU and its driver, cuda is the environment's fault too.
+TEST(Engine, CudaRunsOrSaysWhatIsMissing) {
+  const auto engine = Engine::open(shared_model(), {.backend = "cuda"});
+  if (engine) GTEST_SKIP() << "this machine has a GPU: see tools/gpu_run.sh";
+  EXPECT_EQ(engine.error().code, Code::kEnvironment);
+  EXPECT_THAT(engine.error().text(), HasSubstr("backend cuda"));
+  EXPECT_THAT(engine.error().text(), HasSubstr("--backend cpu"));
+}
+
 TEST(Engine, UnknownNamesAreUsage) {
+  EXPECT_EQ(refusal_of(shared_model(), {.backend = "tpu"}).code, Code::kUsage);
   EXPECT_EQ(refusal_of(shared_model(), {.profile = "sm80"}).code, Code::kUsage);
   EXPECT_EQ(refusal_of(shared_model(), {.inject = {"typo"}}).code, Code::kUsage);
   EXPECT_EQ(refusal_of(shared_model(), {.inject = {"gemm-leaf-order:layer=6"}}).code, Code::kUsage);

@@ -130,7 +130,7 @@ int32_t* cuda_failure_flag(Device& device) {
 
 Result<std::unique_ptr<Device>> make_cuda_device(int index) {
   const auto absent = [&](const std::string& why, const std::string& way) {
-    return refuse(Code::kEnvironment, "run on cuda:" + std::to_string(index), why, way);
+    return refuse(Code::kEnvironment, "run on backend cuda, device " + std::to_string(index), why, way);
   };
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
