@@ -138,9 +138,11 @@ def output_problem(shown, status, output):
     true = [plain(line) for line in output.splitlines()]
     if not re.fullmatch(pattern(shown), "".join(line + "\n" for line in true)):
         return first_difference(shown, true)
-    for word, code in VERDICTS.items():
-        if re.match(rf"{word}(\s|:)", shown[0]) and status != code:
-            return f"shows {word}, which is exit code {code}, and ended with {status}"
+    for line in shown:
+        for word, code in VERDICTS.items():
+            if re.match(rf"{word}(  |:)", line):
+                fits = status == code
+                return None if fits else f"shows {word}, exit code {code}, and ended with {status}"
     return None
 
 
