@@ -177,7 +177,7 @@ class Text(Tree):
 
 
 class Docs(Tree):
-    README = "`make demo`, `make test`\n"
+    README = "`make demo`, `make test`: `demo`, `model show`\n"
 
     def check(self, text, program=None):
         self.put("README.md", self.README)
@@ -204,6 +204,10 @@ class Docs(Tree):
         self.one(check_docs.check(self.root)[0], "README.md: missing")
         self.put("README.md", "`make demo`\n")
         self.one(check_docs.check(self.root)[0], "make test")
+
+    def test_readme_lists_every_command(self):
+        self.put("README.md", "`make demo`, `make test`: `demo`, `model`\n")
+        self.one(check_docs.check(self.root, self.program())[0], "does not list `model show`")
 
     def test_commands(self):
         def run(line):
