@@ -68,7 +68,7 @@ class Program:
             if line and not line[0].isspace() and line.rstrip().endswith(":"):
                 section = line
             match = re.match(r"  ([a-z][\w-]*)(\s|$)", line)
-            if match and not re.search(r"option|positional", section, re.IGNORECASE):
+            if match and section.startswith("Subcommands"):
                 names.add(match[1])
         return names
 

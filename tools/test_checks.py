@@ -185,9 +185,10 @@ class Docs(Tree):
         return check_docs.check(self.root, program)[0]
 
     def program(self):
-        path = self.put("samebits", '#!/bin/sh\ncase "$1" in\n'
-                        'model) printf "Options:\\n  --json\\n\\nSubcommands:\\n  show  x\\n";;\n*) printf "Options:\\n  --help\\n\\n'
-                        'Subcommands:\\n  model  x\\n  demo  y\\n";;\nesac\n')
+        path = self.put("samebits", '#!/bin/sh\necho "Options:\n  --help"\ncase "$*" in\n'
+                        '--help) echo "Subcommands:\n  model  x\n  demo  y" ;;\n'
+                        '"model --help") echo "  --json\nSubcommands:\n  show  x" ;;\n'
+                        '"model show --help") echo "  --json\nPresets:\n  tiny  small" ;;\nesac\n')
         path.chmod(0o755)
         return check_docs.Program(path)
 
