@@ -5,6 +5,12 @@ if(SB_BUILD_TESTS)
   endif()
 
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  # Pages show what the program prints, whatever it was built with: once is enough.
+  if(NOT SB_SANITIZE AND NOT SB_COVERAGE)
+    add_test(NAME Docs.shellBlocksPrintWhatThePagesShow
+      COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/check_docs_shell.py
+        --program $<TARGET_FILE:samebits>)
+  endif()
   set(portable ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/compile_portable.py)
   set(portable_work --work ${CMAKE_BINARY_DIR}/portable_compile)
   add_test(NAME PortableCompile.scan

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks README.md and docs/: links inside the repository resolve, the README names the commands a
-newcomer needs, and every `$ samebits …` line in a console block uses commands and options that the
+newcomer needs and lists all of the program's, and every `$ samebits …` line in a console block uses commands and options that the
 built program knows."""
 import argparse
 import functools
@@ -68,9 +68,16 @@ class Program:
             if line and not line[0].isspace() and line.rstrip().endswith(":"):
                 section = line
             match = re.match(r"  ([a-z][\w-]*)(\s|$)", line)
-            if match and not re.search(r"option|positional", section, re.IGNORECASE):
+            if match and section.startswith("Subcommands"):
                 names.add(match[1])
         return names
+
+    def leaves(self, words=()):
+        """Every command that has none below it: "demo", "model new"."""
+        below = self.subcommands(words)
+        if words and not below:
+            return [" ".join(words)]
+        return [leaf for name in sorted(below) for leaf in self.leaves(words + (name,))]
 
     def problem(self, line):
         words, options = (), []
@@ -103,6 +110,8 @@ def check(root, program=None):
         problems += link_problems(root, path, text)
         if path == readme:
             problems += [f"{name}: does not name `{n}`" for n in README_NAMES if n not in text]
+            leaves = program.leaves() if program else []
+            problems += [f"{name}: does not list `{n}`" for n in leaves if f"`{n}`" not in text]
         for number, line, language in outside_fences(text):
             match = re.match(r"\s*\$ (?:\S*/)?samebits(?:\s+(.*))?$", line)
             if language == "console" and match and program:

@@ -12,6 +12,7 @@ import unittest
 
 import check_bit_tests
 import check_docs
+import check_docs_shell
 import check_flags
 import check_layers
 import check_text
@@ -176,7 +177,7 @@ class Text(Tree):
 
 
 class Docs(Tree):
-    README = "`make demo`, `make test`\n"
+    README = "`make demo`, `make test`: `demo`, `model show`\n"
 
     def check(self, text, program=None):
         self.put("README.md", self.README)
@@ -184,9 +185,10 @@ class Docs(Tree):
         return check_docs.check(self.root, program)[0]
 
     def program(self):
-        path = self.put("samebits", '#!/bin/sh\ncase "$1" in\n'
-                        'model) printf "Options:\\n  --json\\n\\nSubcommands:\\n  show  x\\n";;\n*) printf "Options:\\n  --help\\n\\n'
-                        'Subcommands:\\n  model  x\\n  demo  y\\n";;\nesac\n')
+        path = self.put("samebits", '#!/bin/sh\necho "Options:\n  --help"\ncase "$*" in\n'
+                        '--help) echo "Subcommands:\n  model  x\n  demo  y" ;;\n'
+                        '"model --help") echo "  --json\nSubcommands:\n  show  x" ;;\n'
+                        '"model show --help") echo "  --json\nPresets:\n  tiny  small" ;;\nesac\n')
         path.chmod(0o755)
         return check_docs.Program(path)
 
@@ -204,6 +206,10 @@ class Docs(Tree):
         self.put("README.md", "`make demo`\n")
         self.one(check_docs.check(self.root)[0], "make test")
 
+    def test_readme_lists_every_command(self):
+        self.put("README.md", "`make demo`, `make test`: `demo`, `model`\n")
+        self.one(check_docs.check(self.root, self.program())[0], "does not list `model show`")
+
     def test_commands(self):
         def run(line):
             text = f"```console\n$ samebits {line}\nsamebits nonsense\n```\n"
@@ -211,6 +217,81 @@ class Docs(Tree):
         self.assertEqual(run("model show DIR --json"), [])
         self.one(run("modle show DIR"), "a.md:2", "'modle' is no subcommand")
         self.one(run("model show DIR --jsom"), "no option --jsom")
+
+
+class DocsShell(Tree):
+    """A page against a program that prints fixed lines."""
+
+    PROGRAM = """#!/bin/sh
+case "$1" in
+  three) printf 'one\\ntwo 1.5 s (20 tokens/s)\\nthree\\n' ;;
+  drift) echo 'DRIFT  something'; exit 1 ;;
+  liar) echo 'DRIFT  something' ;;
+  bad) echo 'no' >&2; exit 5 ;;
+  bug) echo 'oops'; exit 70 ;;
+esac
+"""
+
+    def check(self, page):
+        program = self.put("bin/samebits", self.PROGRAM)
+        program.chmod(0o755)
+        self.put("README.md", page)
+        return check_docs_shell.check(self.root, program)
+
+    def problems(self, *lines, before="", fence="console"):
+        good = "```console\n$ samebits three\none\n…\n```\n"  # so that something was compared
+        text = good + before + f"```{fence}\n" + "\n".join(lines) + "\n```\n"
+        return self.check(text)[0]
+
+    def test_true_output_is_fine(self):
+        self.assertEqual(self.problems("$ samebits three", "one", "two 9.25 s (1 tokens/s)",
+                                       "three"), [])
+        self.assertEqual(self.problems("$ samebits three", "…", "three"), [])
+        self.assertEqual(self.problems("$ samebits three", "o…", "tw… s…", "…"), [])
+        self.assertEqual(self.problems("$ samebits drift", "DRIFT  something"), [])
+        self.assertEqual(self.problems("$ samebits bad", "no"), [])
+        self.assertEqual(self.problems("$ samebits \\", "  three"), [])
+
+    def test_another_line_another_order_a_line_less_a_line_more(self):
+        for shown in (["one", "two 1.5 s (20 tokens/s)", "four"], ["one", "three"], ["one"],
+                      ["three", "…", "one"], ["…", "four"], ["one", "…", "three", "more"],
+                      ["one", "two 1.5 ms (20 tokens/s)", "three"]):
+            self.one(self.problems("$ samebits three", *shown), "README.md:7")
+
+    def test_the_difference_is_shown(self):
+        self.one(self.problems("$ samebits three", "one", "…", "four"), "shown: four")
+        self.one(self.problems("$ samebits three", "one", "2"), "shown: 2", "true:  two")
+
+    def test_exit_codes(self):
+        self.one(self.problems("$ samebits bad"), "ended with 5: no")
+        self.one(self.problems("$ samebits bug", "oops"), "ended with 70")
+        self.one(self.problems("$ samebits liar", "DRIFT  something"), "exit code 1")
+        self.one(self.problems("$ nothing-of-this-name", "…"), "ended with 127")
+        self.one(self.problems("samebits three", "false", "true", fence="sh"), "ended with 1")
+
+    def test_what_is_not_run_is_listed(self):
+        page = ("<!-- not run: no such program -->\n```sh\nnothing-of-this-name\n```\n"
+                "```console\n$ samebits three\none\n…\n```\n")
+        problems, scope, notes = self.check(page)
+        self.assertEqual(problems, [])
+        self.one(notes, "README.md:2", "no such program")
+        self.assertIn("1 not run", scope)
+
+    def test_files_and_commands_unseen_by_readers(self):
+        self.assertEqual(self.problems("$ cat b", "x", before="<!-- file: a -->\n```json\nx\n```\n"
+                                       "<!-- before: cp a b -->\n"), [])
+        self.one(self.problems("$ true", before="<!-- before: false -->\n"), "ended with 1")
+        self.one(self.problems("$ true", before="<!-- file: ../a -->\n```json\nx\n```\n"),
+                 "outside")
+
+    def test_comments_that_do_nothing(self):
+        self.one(self.problems("$ true", before="<!-- not run: because -->\nText.\n"), "no block")
+        self.one(self.problems("x", before="<!-- not run: because -->\n", fence="cpp"),
+                 "never run")
+
+    def test_nothing_compared(self):
+        self.one(self.check("```console\n$ samebits three\n```\n")[0], "no output")
+        self.one(self.check("text\n")[0], "no output")
 
 
 class Status(Tree):

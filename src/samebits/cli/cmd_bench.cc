@@ -43,7 +43,9 @@ void add_bench_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   cmd->footer("Examples:\n  samebits bench arith\n  samebits bench arith --json");
   CLI::App* arith =
       cmd->add_subcommand("arith", "Matrix steps: each profile, instruction set, rows");
-  arith->footer("Examples:\n  samebits bench arith --json");
+  arith->footer(
+      "Billions of multiply-adds a second and core, by rows that share the weights.\n"
+      "Examples:\n  samebits bench arith --json");
   auto seconds = std::make_shared<double>(0.5);
   arith->add_option("--seconds", *seconds, "time for each measurement")
       ->check(finite_number(0.01, 60.0))

@@ -118,7 +118,11 @@ void add_demo_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
       app.add_subcommand("demo", "An equal run, and a planted fault found, under a minute");
   auto keep = std::make_shared<std::string>();
   cmd->add_option("--keep", *keep, "a new folder in which the demo's files stay");
-  cmd->footer("Examples:\n  samebits demo\n  samebits demo --keep demo");
+  cmd->footer(
+      "Shows each command and runs it, in a temporary folder. Exit: 0 if the equal run is equal "
+      "and\n"
+      "the fault is found where it was planted\n"
+      "Examples:\n  samebits demo\n  samebits demo --keep demo");
   cmd->callback([keep, &options, &exit_code] {
     const auto status = run_demo(*keep);
     exit_code = status ? 0 : report(status.error(), options);

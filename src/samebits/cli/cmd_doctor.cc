@@ -150,14 +150,35 @@ void add_doctor_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->group(group);
-  cmd->add_option("--operator", check->only, "one operator only")->group(group);
+  cmd->add_option("--operator", check->only, "one operator only, as the first column names it")
+      ->group(group);
   cmd->footer(
+      "Without options: the floating-point environment, instruction sets and a chain whose bits "
+      "are\n"
+      "known. With --backend: every operator of --shapes on that backend and on the oracle, from "
+      "the\n"
+      "same bytes; every byte has to be equal. Exit: 0 all holds · 1 bytes differ · 6 nothing was\n"
+      "compared · 7 this machine or build cannot\n"
       "Examples:\n"
       "  samebits doctor\n"
       "  samebits doctor --backend emulated-sm90a\n"
+      "  samebits doctor --backend emulated-gfx942 --profile gfx942 --operator attention\n"
       "  samebits doctor --backend cuda --shapes gemma4-31b --rows 1,17,4096 --json\n"
       "  samebits doctor --mma-golden goldens/mma_sm90.bin");
-  cmd->callback([golden, check, &options, &exit_code] {
+  cmd->callback([golden, check, cmd, group, &app, &options, &exit_code] {
+    if (options.backend == "cpu") {
+      auto unused = cmd->get_options([&](const CLI::Option* o) { return o->get_group() == group; });
+      unused.push_back(app.get_option("--profile"));
+      unused.push_back(app.get_option("--threads"));
+      for (const CLI::Option* option : unused) {
+        if (option->count() == 0) continue;
+        const auto no = refuse(Code::kUsage, "doctor " + option->get_name(),
+                               "it is about the operators of a backend and would be ignored",
+                               "--backend emulated-sm90a, or leave it out");
+        exit_code = report(no.value(), options);
+        return;
+      }
+    }
     if (!golden->empty() && options.backend != "cpu") {
       const auto no = refuse(Code::kUsage, "--backend with --mma-golden",
                              "recorded outputs are replayed on the CPU, so it would be ignored",

@@ -47,7 +47,10 @@ Json codes_json() {
   return out;
 }
 
-constexpr const char* kFormats = R"(Token rows: JSON lines, what is scored.
+constexpr const char* kFormats =
+    R"(Lines of JSON are UTF-8 and at most 64 MiB; standard input at most 1 GiB. docs/formats.md says more.
+
+Token rows: JSON lines, what is scored.
   {"id":"r1","tokens":[2,17,5],"prompt_len":1}
   id          text or integer, unique in the file
   tokens      ids in 0…V-1, at least 2
@@ -61,6 +64,8 @@ constexpr const char* kFormats = R"(Token rows: JSON lines, what is scored.
   A first line {"samebits":"rollout/1", …} with the members of a score file's first line says what
   the run was; rollout writes it, logs of other engines do without. compare and audit read null,
   NaN and Infinity as values that are no log-probabilities, count them and end with 6.
+
+Prompts of rollout: {"id","tokens"} with at least 1 token; a prompt_len cuts the tokens to it.
 
 Score file: JSON lines, version score/1. First line, then one line per row in input order:
   {"samebits":"score/1","model":M,"weights":W,"contracts":"ID:DIGEST","profile":"sm90",
@@ -80,6 +85,9 @@ Trace: version trace/1, little endian.
   sha256 HEX NEWLINE, over all bytes before
   Digest of a row: wrapping sum over elements of mix64(bits ^ (index+1)*0x9E3779B97F4A7C15),
   mix64 = SplitMix64's finaliser.
+
+OUT.run.json beside the output of score and rollout: host, time, backend, and the records of every
+operator that ran, chained by SHA-256; verify DIR --records checks them.
 
 Files are recognised by content. - is standard input.
 )";

@@ -296,6 +296,13 @@ void add_score_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
       ->expected(1);
   add_page_options(cmd, args->pages);
   cmd->footer(
+      "Schedules, which cost different time and give the same bits:\n"
+      "  train        all rows in one packed step, without a cache\n"
+      "  prefill      each row in one step into pages of the cache\n"
+      "  chunked:N    N tokens of a row a step; chunked:N,M,… N, M, … in turn\n"
+      "  decode       the prompt in one step, then one token a step; decode:TAIL: the last TAIL\n"
+      "Beside FILE stands FILE.run.json: host, time, backend and records, which verify --records\n"
+      "checks. Files: samebits help formats. Exit: 0 when scored; samebits help codes\n"
       "Examples:\n"
       "  samebits score tiny --tokens rows.jsonl --out train.jsonl\n"
       "  samebits score tiny --tokens rows.jsonl --schedule decode --trace d.sbt --out d.jsonl\n"
@@ -333,8 +340,9 @@ void add_rollout_command(CLI::App& app, GlobalOptions& options, int& exit_code) 
   cmd->add_option("--min-p", args->sampling.min_p)->group("");
   cmd->add_option("--repetition-penalty", args->sampling.penalty)->group("");
   cmd->footer(
+      "Draws depend on seed, row id and position alone, so on no neighbour and no order of rows.\n"
       "top-k, top-p and penalties change the distribution behind the log-probability and are\n"
-      "refused in strict runs.\n"
+      "refused. The file is read by score, compare and audit: samebits help formats\n"
       "Examples:\n"
       "  samebits rollout tiny --prompts prompts.jsonl --max-new 32 --seed 7 --out rollout.jsonl\n"
       "  samebits score tiny --tokens rollout.jsonl --out train.jsonl\n"

@@ -102,6 +102,10 @@ void add_verify_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
                   "check the records in OUT.run.json of a score or rollout instead of running");
   cmd->add_flag("--guard", args->guard, "run on memory that faults outside operators");
   cmd->footer(
+      "The reference is each row alone in the train schedule. Against it run, with any neighbours\n"
+      "and padding: train, prefill, chunked, decode, warm prefixes, cache layouts, temperatures,\n"
+      "suppressed ids. --tp N runs all of it on N ranks. Exit: 0 every bit is equal and every\n"
+      "record holds · 1 bits differ; scenario, first boundary, row and position are named\n"
       "Examples:\n"
       "  samebits verify tiny\n"
       "  samebits verify tiny --profile gfx942 --html verify.html\n"

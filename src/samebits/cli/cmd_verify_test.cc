@@ -83,6 +83,13 @@ TEST(Help, EveryCommandHasExamplesAndExitsWithZero) {
   expect_helpful("");
 }
 
+TEST(Help, NamesTheCommonOptionsThatACommandTakes) {
+  EXPECT_THAT(samebits("contract show --help").out, HasSubstr("--help): --json\n"));
+  EXPECT_THAT(samebits("help compare").out, HasSubstr("--help): --html --force --json\n"));
+  EXPECT_THAT(samebits("demo --help").out, testing::Not(HasSubstr("Common options")));
+  EXPECT_THAT(samebits("score --help").out, HasSubstr("--tokens FILE REQUIRED"));
+}
+
 TEST(Json, EveryReportParses) {
   EXPECT_EQ(
       nlohmann::json::parse(samebits("model show --json " + shared_model()).out).count("digest"),

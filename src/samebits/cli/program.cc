@@ -100,6 +100,36 @@ std::string command_of(const CLI::App& app) {
   return join(words, " ");
 }
 
+// Help of each command: the common options it takes, and what kind of name a text option wants.
+void complete_help(CLI::App& app, const std::string& words = {}) {
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::string name =
+        words.empty() ? command->get_name() : words + " " + command->get_name();
+    std::vector<std::string> common;
+    for (const auto& [option, commands] : all_takers()) {
+      if (std::find(commands.begin(), commands.end(), name) != commands.end()) {
+        common.push_back(option);
+      }
+    }
+    if (!common.empty()) {
+      command->footer("Common options it takes (samebits --help): " + join(common, " ") + "\n\n" +
+                      command->get_footer());
+    }
+    complete_help(*command, name);
+  }
+  static const std::vector<std::string> files = {
+      "out", "trace", "tokens", "prompts", "log", "records", "mma-golden", "html", "A", "B"};
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_type_name() != "TEXT") continue;
+    const std::string name = option->get_single_name();
+    if (std::find(files.begin(), files.end(), name) != files.end()) {
+      option->type_name("FILE");
+    } else if (option->get_positional()) {
+      option->type_name(" ");
+    }
+  }
+}
+
 // A fault of the command line, on its way out of the parser.
 struct UsageFault {
   Refusal refusal;
@@ -158,13 +188,19 @@ int run_program(int argc, char** argv) {
   add_doctor_command(app, options, exit_code);
   add_bench_command(app, options, exit_code);
   add_help_command(app, options, exit_code);
+  complete_help(app);
   app.footer(
+      "Common options stand before or behind the command; one that a command has no use for is\n"
+      "refused. samebits COMMAND --help has options and examples of each command.\n"
+      "Verdicts are exit codes (samebits help codes); 0 is the only pass.\n"
       "Examples:\n"
       "  samebits demo\n"
       "  samebits model new tiny --preset tiny\n"
       "  samebits verify tiny\n"
+      "  samebits compare vllm.jsonl megatron.jsonl\n"
       "  samebits compare rollout.sbt train.sbt --html report.html\n"
-      "  samebits help codes");
+      "  samebits help codes\n"
+      "  samebits help formats");
   // Runs when everything is parsed and before the command does.
   app.parse_complete_callback([&app] { refuse_ignored_options(app); });
   try {
