@@ -57,8 +57,8 @@ Result<std::unique_ptr<Session>> Session::create(const Model& model, Device& dev
   std::sort(s->options_.suppress.begin(), s->options_.suppress.end());
   s->arena_.set_poison(options.poison_arena);
   s->decoder_ = std::make_unique<Decoder>(model, s->rope_, plan, options.faults);
-  s->ctx_.exec = {&device, device.stream(), &pool, options.profile, options.isa,
-                  options.backend.arch};
+  s->ctx_.exec = {&device,         device.stream(), &pool,
+                  options.profile, options.isa,     options.backend.arch};
   s->ctx_.arena = &s->arena_;
   s->ctx_.records = &s->records_;
   s->ctx_.parallel = &parallel;

@@ -16,7 +16,7 @@ namespace {
 
 nlohmann::ordered_json to_json(const AcceptanceReport& report, const Device& device,
                                const BackendCheck& check, const GlobalOptions& options) {
-  nlohmann::ordered_json j{{"samebits", "doctor/1"},
+  nlohmann::ordered_json j{{"samebits", "doctor-backend/1"},
                            {"backend", options.backend},
                            {"profile", options.profile},
                            {"shapes", check.shapes},
@@ -60,7 +60,8 @@ Result<Code> examine_backend(const BackendCheck& check, const GlobalOptions& opt
   accept.cases.only = check.only;
 
   if (!options.json) {
-    for (const auto& [name, value] : device->describe()) print(fmt::format("{:<12} {}\n", name, value));
+    for (const auto& [name, value] : device->describe())
+      print(fmt::format("{:<12} {}\n", name, value));
   }
   const OperatorCases cases(arch, accept.cases, pool);
   Progress progress("operators", static_cast<int64_t>(cases.count()));
@@ -68,7 +69,8 @@ Result<Code> examine_backend(const BackendCheck& check, const GlobalOptions& opt
   SB_TRY(report, accept_operators(arch, *device, pool, accept,
                                   [&](const AcceptanceLine&) { progress.update(++done); }));
   if (report.lines.empty()) {
-    return refuse(Code::kUsage, "accept operator " + check.only, "there is no operator of this name",
+    return refuse(Code::kUsage, "accept operator " + check.only,
+                  "there is no operator of this name",
                   "embed, rmsnorm, gemm, gemm_tree, rope, kv_write, attention, residual, gelu_mul, "
                   "layer_scale, head, sample or moves");
   }
@@ -84,10 +86,10 @@ Result<Code> examine_backend(const BackendCheck& check, const GlobalOptions& opt
     for (const auto& l : report.lines) {
       if (l.differing) print(fmt::format("{} {}: {}\n", l.op, l.shape, l.first));
     }
-    print(fmt::format("{}: {} outputs on backend {}, profile {}, against the oracle: {} bytes differ\n",
-                      report.passed() ? toned("EQUAL", Tone::kGood) : toned("DRIFT", Tone::kBad),
-                      grouped(report.outputs()), options.backend, options.profile,
-                      grouped(report.differing())));
+    print(fmt::format(
+        "{}: {} outputs on backend {}, profile {}, against the oracle: {} bytes differ\n",
+        report.passed() ? toned("EQUAL", Tone::kGood) : toned("DRIFT", Tone::kBad),
+        grouped(report.outputs()), options.backend, options.profile, grouped(report.differing())));
   }
   if (report.outputs() == 0) return Code::kBrokenData;
   return report.passed() ? Code::kEqual : Code::kDrift;

@@ -50,7 +50,8 @@ class Copies {
       device_.fill(p, kGuardByte, size(i));
       place_.base.push_back(static_cast<char*>(p) + kGuard);
       const CaseBuffer& b = case_.buffers[i];
-      if (b.role == CaseRole::kInput) device_.copy_in(place_.base[i], b.bytes.data(), b.bytes.size());
+      if (b.role == CaseRole::kInput)
+        device_.copy_in(place_.base[i], b.bytes.data(), b.bytes.size());
     }
     return {};
   }
@@ -173,8 +174,8 @@ int64_t AcceptanceReport::differing() const {
   return n;
 }
 
-Result<AcceptanceReport> accept_operators(const Architecture& arch, Device& device, ThreadPool& pool,
-                                          const AcceptanceOptions& options,
+Result<AcceptanceReport> accept_operators(const Architecture& arch, Device& device,
+                                          ThreadPool& pool, const AcceptanceOptions& options,
                                           const std::function<void(const AcceptanceLine&)>& line) {
   const auto cpu = make_cpu_device();
   Caller oracle(*cpu, pool, cpu_backend(), options.profile);

@@ -16,16 +16,17 @@ struct AcceptanceOptions {
   BackendInfo backend;
   Profile profile = Profile::kSm90;
   CaseOptions cases;
-  std::vector<int64_t> rows = {1, 2, 8, 16, 17, 64, 255, 256, 257};  // runs of a case that can be cut
-  std::vector<int64_t> grid_caps = {0};                              // 0: no cap
+  std::vector<int64_t> rows = {1,  2,   8,   16, 17,
+                               64, 255, 256, 257};  // runs of a case that can be cut
+  std::vector<int64_t> grid_caps = {0};             // 0: no cap
   int repeats = 1;  // of the largest run, all of which have to be equal
 };
 
 struct AcceptanceLine {
   std::string op, shape;
-  int64_t runs = 0, outputs = 0;    // outputs: compared elements of all runs
-  int64_t differing = 0;            // bytes
-  std::string first;                // where the first difference is, and both values
+  int64_t runs = 0, outputs = 0;                   // outputs: compared elements of all runs
+  int64_t differing = 0;                           // bytes
+  std::string first;                               // where the first difference is, and both values
   double oracle_seconds = 0, backend_seconds = 0;  // of all runs, copies apart
 };
 
@@ -37,8 +38,8 @@ struct AcceptanceReport {
 };
 
 // `line` is called after each case. Refusals of operators are refusals of the whole.
-Result<AcceptanceReport> accept_operators(const Architecture& arch, Device& device, ThreadPool& pool,
-                                          const AcceptanceOptions& options,
+Result<AcceptanceReport> accept_operators(const Architecture& arch, Device& device,
+                                          ThreadPool& pool, const AcceptanceOptions& options,
                                           const std::function<void(const AcceptanceLine&)>& line);
 
 }  // namespace sb

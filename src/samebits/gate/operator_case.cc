@@ -15,7 +15,9 @@ namespace {
 
 using Run = std::function<Status(Ctx&, const CasePlace&, int64_t)>;
 
-std::string text(const char* name, int64_t n) { return std::string(name) + "=" + std::to_string(n); }
+std::string text(const char* name, int64_t n) {
+  return std::string(name) + "=" + std::to_string(n);
+}
 
 // One to three weights over one input, as the decoder fuses q/k/v and gate/up.
 OperatorCase gemm_case(const std::string& what, int64_t k, std::vector<int64_t> ns,
@@ -58,15 +60,14 @@ OperatorCase tree_case(const std::string& what, int64_t k, int64_t n, const Case
     View one = make_view(all.ptr, Dtype::kF32, {rows, n}, all.device);
     SB_DO(ops::gemm_partial(ctx, {{Tap::kMlpDown, 0}},
                             {p.view(x, rows), {p.weights(w), n, k, k}, ops::gemm_leaves(k), one}));
-    return ops::gemm_finish(ctx, {{Tap::kMlpDown, 0}},
-                            {all, p.view(out, rows), p.view(acc, rows)});
+    return ops::gemm_finish(ctx, {{Tap::kMlpDown, 0}}, {all, p.view(out, rows), p.view(acc, rows)});
   });
 }
 
 OperatorCase norm_case(const std::string& what, int64_t heads, int64_t width, bool weighted,
                        const CaseOptions& o, ThreadPool& pool) {
-  CaseBuilder b("rmsnorm", what + " " + text("heads", heads) + " " + text("D", width), o.rows, o.seed,
-                pool);
+  CaseBuilder b("rmsnorm", what + " " + text("heads", heads) + " " + text("D", width), o.rows,
+                o.seed, pool);
   const int x = b.random("x", {o.rows, heads, width}, 2.0f);
   const int w = b.random("w", {width}, 0.25f, 1.0f);
   const int out = b.output("out", Dtype::kBf16, {o.rows, heads, width});
@@ -130,11 +131,13 @@ OperatorCase head_case(const Architecture& arch, const CaseOptions& o, ThreadPoo
   const int mask = b.bytes("suppress", suppress);
   const int64_t tiles = head_tiles(v, kHeadRule.shards);
   const int tile_ms = b.output("tile_ms", Dtype::kF32, {rows, tiles, 2});
-  const int ms = b.output("shard_ms", Dtype::kF32, {1, rows, kHeadRule.shards, 2}, CaseRole::kWhole);
+  const int ms =
+      b.output("shard_ms", Dtype::kF32, {1, rows, kHeadRule.shards, 2}, CaseRole::kWhole);
   const int c = b.output("c_target", Dtype::kF32, {1, rows}, CaseRole::kWhole);
   const int logit = b.output("logit", Dtype::kF32, {rows, v});
   const int capped = b.output("capped", Dtype::kF32, {rows, v});
-  const int logp = b.output("logp", Dtype::kF32, {rows}), lse = b.output("lse", Dtype::kF32, {rows});
+  const int logp = b.output("logp", Dtype::kF32, {rows}),
+            lse = b.output("lse", Dtype::kF32, {rows});
   const int max_sum = b.output("max_sum", Dtype::kF32, {rows, 2});
   return b.done(rows * v * h, [=](Ctx& ctx, const CasePlace& p, int64_t n) -> Status {
     HeadArgs a;
@@ -152,9 +155,9 @@ OperatorCase head_case(const Architecture& arch, const CaseOptions& o, ThreadPoo
     a.capped = p.view(capped, n);
     SB_DO(ops::head(ctx, {{Tap::kHeadSoftcap, -1}}, a));
     all_ms.shape[1] = all_c.shape[1] = n;
-    return ops::head_finish(ctx, {{Tap::kLogp, -1}},
-                            {all_ms, all_c, p.view(own, n), p.view(logp, n), p.view(lse, n),
-                             p.view(max_sum, n)});
+    return ops::head_finish(
+        ctx, {{Tap::kLogp, -1}},
+        {all_ms, all_c, p.view(own, n), p.view(logp, n), p.view(lse, n), p.view(max_sum, n)});
   });
 }
 
@@ -218,7 +221,8 @@ OperatorCases::OperatorCases(const Architecture& arch, const CaseOptions& o, Thr
   for (const LayerType type : {LayerType::kSliding, LayerType::kGlobal}) {
     const AttentionSpec s = arch.attention(type);
     const std::string name = layer_type_name(type);
-    const int64_t q = int64_t{arch.num_heads} * s.head_dim, kv = int64_t{s.num_kv_heads} * s.head_dim;
+    const int64_t q = int64_t{arch.num_heads} * s.head_dim,
+                  kv = int64_t{s.num_kv_heads} * s.head_dim;
     std::vector<int64_t> qkv = {q, kv};
     if (type == LayerType::kSliding) qkv.push_back(kv);
     add("gemm", [=, &pool] { return gemm_case(name + " q/k/v", arch.hidden, qkv, o, pool); });
@@ -230,8 +234,8 @@ OperatorCases::OperatorCases(const Architecture& arch, const CaseOptions& o, Thr
     });
     add("rope", [=, &pool] { return rope_case(arch, type, o, pool); });
     add("kv_write", [=, &pool] { return kv_write_case(arch, type, o, pool); });
-    for (const AttentionLayout layout : {AttentionLayout::kContexts, AttentionLayout::kPacked,
-                                         AttentionLayout::kChunk}) {
+    for (const AttentionLayout layout :
+         {AttentionLayout::kContexts, AttentionLayout::kPacked, AttentionLayout::kChunk}) {
       add("attention", [=, &pool] { return attention_case(arch, type, layout, o, pool); });
     }
     add("gemm_tree", [=, &pool] { return tree_case(name + " o", q, arch.hidden, o, pool); });
@@ -241,7 +245,8 @@ OperatorCases::OperatorCases(const Architecture& arch, const CaseOptions& o, Thr
     return gemm_case("gate/up", arch.hidden, {arch.intermediate, arch.intermediate}, o, pool);
   });
   add("gelu_mul", [=, &pool] { return pointwise_case("gelu_mul", arch.intermediate, o, pool); });
-  add("gemm_tree", [=, &pool] { return tree_case("down", arch.intermediate, arch.hidden, o, pool); });
+  add("gemm_tree",
+      [=, &pool] { return tree_case("down", arch.intermediate, arch.hidden, o, pool); });
   add("layer_scale", [=, &pool] { return pointwise_case("layer_scale", arch.hidden, o, pool); });
   add("head", [=, &pool] { return head_case(arch, o, pool); });
   add("sample", [=, &pool] { return sample_case(arch, false, o, pool); });

@@ -38,19 +38,19 @@ struct CasePlace {
 
 struct OperatorCase {
   std::string op, shape;
-  int64_t rows = 0;   // most rows of a run
-  bool cut = true;    // whether runs of fewer rows are meaningful
-  int64_t macs = 0;   // products of one run, for progress and budgets
+  int64_t rows = 0;  // most rows of a run
+  bool cut = true;   // whether runs of fewer rows are meaningful
+  int64_t macs = 0;  // products of one run, for progress and budgets
   std::vector<CaseBuffer> buffers;
   std::function<Status(Ctx&, const CasePlace&, int64_t rows)> run;
 };
 
 struct CaseOptions {
   uint64_t seed = 0;
-  int64_t rows = 257;        // most rows of operators that are cheap to replay
-  int64_t head_rows = 17;    // of the head, whose logits fill memory
-  int64_t vocab_rows = 4096; // rows of the embedding table that is made
-  std::string only;          // an operator's name; empty: all
+  int64_t rows = 257;         // most rows of operators that are cheap to replay
+  int64_t head_rows = 17;     // of the head, whose logits fill memory
+  int64_t vocab_rows = 4096;  // rows of the embedding table that is made
+  std::string only;           // an operator's name; empty: all
 };
 
 // Every forward operator at every shape that `arch` has, one after the other; each is made when it

@@ -78,8 +78,8 @@ OperatorCase rope_case(const Architecture& arch, LayerType type, const CaseOptio
   const int64_t blocks = std::min<int64_t>(2, rope.num_blocks());
   std::vector<int32_t> pos, seq;
   for (int64_t r = 0; r < o.rows; ++r) {
-    pos.push_back(static_cast<int32_t>(r * 37 % std::min<int64_t>(blocks * kRopeBlock,
-                                                                 arch.max_position)));
+    pos.push_back(
+        static_cast<int32_t>(r * 37 % std::min<int64_t>(blocks * kRopeBlock, arch.max_position)));
     seq.push_back(r % 13 == 6 ? -1 : 0);
   }
   const int64_t pairs = s.rotary_pairs;
@@ -88,9 +88,9 @@ OperatorCase rope_case(const Architecture& arch, LayerType type, const CaseOptio
   const int at = b.ints("pos", pos, {o.rows}), live = b.ints("seq", seq, {o.rows});
   const int out = b.output("out", Dtype::kBf16, {o.rows, heads, width});
   OperatorCase c = b.done(0, [=](Ctx& ctx, const CasePlace& p, int64_t rows) {
-    return ops::rope(ctx, {{Tap::kAttnQRope, 0}, type},
-                     {p.view(x, rows), p.view(table), p.view(at, rows), p.view(live, rows),
-                      p.view(out, rows)});
+    return ops::rope(
+        ctx, {{Tap::kAttnQRope, 0}, type},
+        {p.view(x, rows), p.view(table), p.view(at, rows), p.view(live, rows), p.view(out, rows)});
   });
   float* to = reinterpret_cast<float*>(c.buffers[static_cast<size_t>(table)].bytes.data());
   for (int64_t i = 0; i < blocks; ++i) {
@@ -116,10 +116,10 @@ OperatorCase kv_write_case(const Architecture& arch, LayerType type, const CaseO
   const int v = b.random("v", {o.rows, heads, width}, 1.0f);
   const int at = b.ints("slot", slot, {o.rows});
   const int table = b.ints("table", pages.table, {1, pages.columns});
-  const int kc = b.output("cache k", Dtype::kBf16, {pages.count, kPage, heads, width},
-                          CaseRole::kWhole);
-  const int vc = b.output("cache v", Dtype::kBf16, {pages.count, kPage, heads, width},
-                          CaseRole::kWhole);
+  const int kc =
+      b.output("cache k", Dtype::kBf16, {pages.count, kPage, heads, width}, CaseRole::kWhole);
+  const int vc =
+      b.output("cache v", Dtype::kBf16, {pages.count, kPage, heads, width}, CaseRole::kWhole);
   return b.done(
       0,
       [=](Ctx& ctx, const CasePlace& p, int64_t rows) {
@@ -174,43 +174,42 @@ OperatorCase attention_case(const Architecture& arch, LayerType type, AttentionL
   const int v = b.random("v", {tokens, groups, width}, 1.0f);
   const int at = b.ints("pos", pos, {rows}), live = b.ints("seq", seq, {rows});
   std::vector<int32_t> base = {0, static_cast<int32_t>(lengths[0])};
-  const int table = linear ? b.ints("base", base, {2})
-                           : b.ints("table", pages.table,
-                                    {static_cast<int64_t>(lengths.size()), pages.columns});
+  const int table =
+      linear ? b.ints("base", base, {2})
+             : b.ints("table", pages.table, {static_cast<int64_t>(lengths.size()), pages.columns});
   const int out = b.output("out", Dtype::kBf16, {rows, heads, width});
   const int acc = b.output("acc", Dtype::kF32, {rows, heads, width});
   const int lse = b.output("lse", Dtype::kF32, {rows, heads});
   int64_t keys = 0;
   for (const int32_t p : pos) keys += sliding ? std::min<int64_t>(p + 1, arch.window) : p + 1;
-  OperatorCase c = b.done(
-      2 * keys * heads * width,
-      [=](Ctx& ctx, const CasePlace& p, int64_t n) {
-        AttentionArgs a;
-        a.q = p.view(q, n);
-        a.pos = p.view(at, n);
-        a.seq = p.view(live, n);
-        if (linear) {
-          a.kv.k = reinterpret_cast<bf16*>(p.base[static_cast<size_t>(k)]);
-          a.kv.v = reinterpret_cast<bf16*>(p.base[static_cast<size_t>(v)]);
-          a.kv.token_stride = groups * width;
-          a.kv.head_stride = width;
-          a.kv.table = p.view(table);
-        } else {
-          a.kv = paged_view(p, k, v, table, pages, groups, width);
-        }
-        a.num_kv_heads = static_cast<int>(groups);
-        a.window = sliding ? arch.window : 0;
-        a.segment = sliding ? 0 : arch.segment;
-        a.out = p.view(out, n);
-        a.acc = p.view(acc, n);
-        a.lse = p.view(lse, n);
-        return ops::attention(ctx, {{Tap::kAttnCtx, 0}, type}, a);
-      });
+  OperatorCase c = b.done(2 * keys * heads * width, [=](Ctx& ctx, const CasePlace& p, int64_t n) {
+    AttentionArgs a;
+    a.q = p.view(q, n);
+    a.pos = p.view(at, n);
+    a.seq = p.view(live, n);
+    if (linear) {
+      a.kv.k = reinterpret_cast<bf16*>(p.base[static_cast<size_t>(k)]);
+      a.kv.v = reinterpret_cast<bf16*>(p.base[static_cast<size_t>(v)]);
+      a.kv.token_stride = groups * width;
+      a.kv.head_stride = width;
+      a.kv.table = p.view(table);
+    } else {
+      a.kv = paged_view(p, k, v, table, pages, groups, width);
+    }
+    a.num_kv_heads = static_cast<int>(groups);
+    a.window = sliding ? arch.window : 0;
+    a.segment = sliding ? 0 : arch.segment;
+    a.out = p.view(out, n);
+    a.acc = p.view(acc, n);
+    a.lse = p.view(lse, n);
+    return ops::attention(ctx, {{Tap::kAttnCtx, 0}, type}, a);
+  });
   if (!linear) {  // what lies behind the last key of a sequence is NaN
     for (size_t i = 0; i < lengths.size(); ++i) {
       const int64_t n = lengths[i];
-      const int32_t page = pages.table[i * static_cast<size_t>(pages.columns) +
-                                       static_cast<size_t>((n - 1) / kPage)];
+      const int32_t page =
+          pages
+              .table[i * static_cast<size_t>(pages.columns) + static_cast<size_t>((n - 1) / kPage)];
       for (int64_t j = (n - 1) % kPage + 1; j < kPage; ++j) {
         for (const int buffer : {k, v}) {
           uint8_t* to = c.buffers[static_cast<size_t>(buffer)].bytes.data() +

@@ -43,11 +43,11 @@ struct Ctx {
   Exec exec;
   Arena* arena = nullptr;
   Records* records = nullptr;
-  Taps* taps = nullptr;                     // may be null
-  SavedSink* saved = nullptr;               // may be null
-  Parallel* parallel = nullptr;             // never null; size 1 is the identity
-  BackendInfo backend = cpu_backend();      // as requested by the user
-  uint64_t kv_epoch = 0;                    // weights in use; a cache of another epoch is refused
+  Taps* taps = nullptr;                 // may be null
+  SavedSink* saved = nullptr;           // may be null
+  Parallel* parallel = nullptr;         // never null; size 1 is the identity
+  BackendInfo backend = cpu_backend();  // as requested by the user
+  uint64_t kv_epoch = 0;                // weights in use; a cache of another epoch is refused
 
   bool wants(Boundary b) const { return (taps && taps->wants(b)) || (saved && saved->keeps(b)); }
 };

@@ -58,7 +58,8 @@ void record_launch(Ctx& ctx, const LaunchInfo& info, const char* id, const char*
         static_cast<uint64_t>(info.site.boundary.layer + 1), static_cast<uint64_t>(info.site.type),
         static_cast<uint64_t>(info.contract), static_cast<uint64_t>(info.n0),
         static_cast<uint64_t>(info.n1), static_cast<uint64_t>(ctx.exec.profile),
-        static_cast<uint64_t>(info.dtype), static_cast<uint64_t>(reinterpret_cast<uintptr_t>(ctx.backend.name)),
+        static_cast<uint64_t>(info.dtype),
+        static_cast<uint64_t>(reinterpret_cast<uintptr_t>(ctx.backend.name)),
         static_cast<uint64_t>(reinterpret_cast<uintptr_t>(ctx.exec.arch)),
         static_cast<uint64_t>(ctx.exec.device->id().kind),
         static_cast<uint64_t>(ctx.exec.device->id().index)}) {

@@ -48,9 +48,8 @@ Status launch(Ctx& ctx, const LaunchInfo& info, const Args& args) {
   candidates.reserve(table.size());
   for (const auto& i : table)
     candidates.push_back({i.id, i.contract, i.profiles, i.device, i.arch});
-  SB_TRY(chosen,
-         select_candidate(candidates, info.contract, ctx.exec.profile, ctx.backend.device,
-                                   ctx.exec.arch));
+  SB_TRY(chosen, select_candidate(candidates, info.contract, ctx.exec.profile, ctx.backend.device,
+                                  ctx.exec.arch));
   const auto& impl = table[chosen];
   if (info.rows > 0) {
     DeviceScope open(*ctx.exec.device);

@@ -11,7 +11,8 @@ Status combine(Ctx& ctx, const Site& site, const View& in, const View& out) {
             .that(in.contiguous() && out.contiguous(), "combine moves contiguous bytes")
             .that(out.bytes() == in.bytes() * ranks, "the output does not hold one part a rank")
             .done(ctx));
-  return ctx.parallel->all_gather(*ctx.exec.device, in.ptr, out.ptr, static_cast<size_t>(in.bytes()));
+  return ctx.parallel->all_gather(*ctx.exec.device, in.ptr, out.ptr,
+                                  static_cast<size_t>(in.bytes()));
 }
 
 Status gather(Ctx& ctx, const Site& site, const GatherArgs& a) {

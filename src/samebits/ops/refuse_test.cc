@@ -39,7 +39,8 @@ struct AttentionCall {
 struct HeadCall {
   Tensor<bf16> z = random_tensor(4, {2, 32}), w = random_tensor(5, {300, 32});
   Tensor<int32_t> target = int_tensor({1, 2});
-  Tensor<float> tiles = Tensor<float>({2, 8, 2}), ms = Tensor<float>({2, 8, 2}), c = Tensor<float>({2});
+  Tensor<float> tiles = Tensor<float>({2, 8, 2}), ms = Tensor<float>({2, 8, 2}),
+                c = Tensor<float>({2});
   HeadArgs args;
   HeadCall() {
     args.z = z.view(), args.w = {w.data(), 300, 32, 32}, args.vocab = 300;

@@ -28,8 +28,7 @@ class CudaDevice : public Device {
     SB_DO(cuda_status("choose device " + std::to_string(index_), cudaSetDevice(index_)));
     SB_DO(cuda_status("make a stream", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)));
     SB_DO(cuda_status("allocate the error flag", cudaMalloc(&flag_, sizeof(int32_t))));
-    return cuda_status("clear the error flag",
-                       cudaMemsetAsync(flag_, 0, sizeof(int32_t), stream_));
+    return cuda_status("clear the error flag", cudaMemsetAsync(flag_, 0, sizeof(int32_t), stream_));
   }
 
   DeviceId id() const override { return {DeviceId::kCuda, index_}; }
@@ -61,12 +60,12 @@ class CudaDevice : public Device {
       cudaGetLastError();  // this error is not sticky
       size_t left = 0, total = 0;
       cudaMemGetInfo(&left, &total);
-      return refuse(Code::kEnvironment,
-                    "allocate " + gib(bytes) + " (" + std::to_string(bytes) + " bytes) on cuda:" +
-                        std::to_string(index_),
-                    gib(left) + " of " + gib(total) + " are free, and this program holds " +
-                        gib(held_),
-                    "fewer or shorter rows, a smaller model, or a GPU that nothing else uses");
+      return refuse(
+          Code::kEnvironment,
+          "allocate " + gib(bytes) + " (" + std::to_string(bytes) +
+              " bytes) on cuda:" + std::to_string(index_),
+          gib(left) + " of " + gib(total) + " are free, and this program holds " + gib(held_),
+          "fewer or shorter rows, a smaller model, or a GPU that nothing else uses");
     }
     SB_DO(cuda_status("allocate " + std::to_string(bytes) + " bytes", code));
     held_ += bytes;
@@ -117,10 +116,10 @@ class CudaDevice : public Device {
 
 Status cuda_status(const std::string& asked, cudaError_t code) {
   if (code == cudaSuccess) return {};
-  return refuse(Code::kEnvironment, asked,
-                std::string("CUDA says ") + cudaGetErrorName(code) + ": " +
-                    cudaGetErrorString(code),
-                "see `samebits doctor --backend cuda`");
+  return refuse(
+      Code::kEnvironment, asked,
+      std::string("CUDA says ") + cudaGetErrorName(code) + ": " + cudaGetErrorString(code),
+      "see `samebits doctor --backend cuda`");
 }
 
 int32_t* cuda_failure_flag(Device& device) {
@@ -130,7 +129,8 @@ int32_t* cuda_failure_flag(Device& device) {
 
 Result<std::unique_ptr<Device>> make_cuda_device(int index) {
   const auto absent = [&](const std::string& why, const std::string& way) {
-    return refuse(Code::kEnvironment, "run on backend cuda, device " + std::to_string(index), why, way);
+    return refuse(Code::kEnvironment, "run on backend cuda, device " + std::to_string(index), why,
+                  way);
   };
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
@@ -145,8 +145,8 @@ Result<std::unique_ptr<Device>> make_cuda_device(int index) {
   cudaDeviceProp prop{};
   SB_DO(cuda_status("ask for the device's properties", cudaGetDeviceProperties(&prop, index)));
   if (prop.major != 9 || prop.minor != 0) {
-    return absent(std::string(prop.name) + " has compute capability " +
-                      std::to_string(prop.major) + "." + std::to_string(prop.minor) +
+    return absent(std::string(prop.name) + " has compute capability " + std::to_string(prop.major) +
+                      "." + std::to_string(prop.minor) +
                       "; kernels are built for sm_90a, whose matrix arithmetic is profile sm90",
                   "an H100 or H200, or --backend cpu, which replays an H200's bits");
   }

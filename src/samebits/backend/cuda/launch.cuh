@@ -44,15 +44,16 @@ struct CudaBackend {
     constexpr int kShared = sizeof(typename K::template Shared<Block>);
     if (items <= 0) return {};
     if constexpr (kShared > 48 * 1024) {
-      SB_DO(cuda_status("allow " + std::to_string(kShared) + " bytes of shared memory",
-                        cudaFuncSetAttribute(simt_kernel<K, P>,
-                                             cudaFuncAttributeMaxDynamicSharedMemorySize, kShared)));
+      SB_DO(
+          cuda_status("allow " + std::to_string(kShared) + " bytes of shared memory",
+                      cudaFuncSetAttribute(simt_kernel<K, P>,
+                                           cudaFuncAttributeMaxDynamicSharedMemorySize, kShared)));
     }
     int64_t blocks = items < kMostBlocks ? items : kMostBlocks;
     if (exec.grid_cap > 0 && exec.grid_cap < blocks) blocks = exec.grid_cap;
-    simt_kernel<K, P><<<static_cast<unsigned>(blocks), K::kThreads, kShared,
-                        static_cast<cudaStream_t>(exec.stream)>>>(
-        a, items, cuda_failure_flag(*exec.device));
+    simt_kernel<K, P>
+        <<<static_cast<unsigned>(blocks), K::kThreads, kShared,
+           static_cast<cudaStream_t>(exec.stream)>>>(a, items, cuda_failure_flag(*exec.device));
     return cuda_status("start a kernel", cudaGetLastError());
   }
   static constexpr int64_t kMostBlocks = int64_t{1} << 30;

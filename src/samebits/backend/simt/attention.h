@@ -1,8 +1,8 @@
 // Attention kernel: an item is one (row, KV head); its group of query heads fills the 16 rows of a
-// matrix step. Keys pass in blocks of 64 at absolute multiples of 64, in pieces of 128 dims that fit
-// AMD's 64 KiB of shared memory; scores and p lie in shared memory, O in fragments. Invisible keys
-// are never read: their rows are zeros, their scores are selected away. Four threads hold a row of
-// scores, one for each value of index bits 1 and 2, so T64 needs two shuffles.
+// matrix step. Keys pass in blocks of 64 at absolute multiples of 64, in pieces of 128 dims that
+// fit AMD's 64 KiB of shared memory; scores and p lie in shared memory, O in fragments. Invisible
+// keys are never read: their rows are zeros, their scores are selected away. Four threads hold a
+// row of scores, one for each value of index bits 1 and 2, so T64 needs two shuffles.
 //
 // Refused before launch: groups above 16, head dims above 512.
 #pragma once
@@ -92,7 +92,8 @@ struct Attention {
         Vector8 v{};
         if (key >= r.first && key <= r.last && d < dims) {
           const int64_t read = r.leak && key == 0 ? -1 : key;
-          const bf16* from = base + kv_offset(a.kv, r.table, read) + r.g * a.kv.head_stride + d0 + d;
+          const bf16* from =
+              base + kv_offset(a.kv, r.table, read) + r.g * a.kv.head_stride + d0 + d;
           if (reinterpret_cast<uintptr_t>(from) % 16 == 0 && d + 8 <= dims) {
             v = *reinterpret_cast<const Vector8*>(from);
           } else {
@@ -132,7 +133,8 @@ struct Attention {
         SB_UNROLL
         for (int i = 0; i < B::Map::kC; ++i) {
           const Place at = B::Map::c(t % B::kWarp, i);
-          s.s[at.row * kBlock + ((t / B::kWarp) * kTiles + j) * B::Map::kN + at.col] = acc[j].v[i][t];
+          s.s[at.row * kBlock + ((t / B::kWarp) * kTiles + j) * B::Map::kN + at.col] =
+              acc[j].v[i][t];
         }
       }
     });
@@ -140,7 +142,9 @@ struct Attention {
   }
 
   // Column of score x of thread quarter q: bits 1 and 2 are q, the others x.
-  SB_SIMT static constexpr int score_column(int q, int x) { return (x & 1) | q << 1 | (x & 14) << 2; }
+  SB_SIMT static constexpr int score_column(int q, int x) {
+    return (x & 1) | q << 1 | (x & 14) << 2;
+  }
 
   // m, l, alpha and p of one block. Threads 4·h … 4·h + 3 own row h.
   template <class B>
@@ -186,9 +190,8 @@ struct Attention {
     b.each([&](int t) {
       if (t >= 64 || t % 4 != 0) return;
       const int h = t / 4;
-      const float alpha = m[t] == s.m[h]
-                              ? 1.0f
-                              : arith::exp2_nonpos(arith::mul(arith::sub(s.m[h], m[t]), log2e));
+      const float alpha =
+          m[t] == s.m[h] ? 1.0f : arith::exp2_nonpos(arith::mul(arith::sub(s.m[h], m[t]), log2e));
       s.l[h] = arith::fma(s.l[h], alpha, sum[t]);
       s.alpha[h] = alpha;
       s.m[h] = m[t];
@@ -244,7 +247,8 @@ struct Attention {
 
   // running ← running merged with (s.m, s.l, o); `first`: taken as it is.
   template <class B>
-  SB_SIMT static void merge(B& b, Shared<B>& s, Output<B>& running, const Output<B>& o, bool first) {
+  SB_SIMT static void merge(B& b, Shared<B>& s, Output<B>& running, const Output<B>& o,
+                            bool first) {
     const float log2e = bits_float(C.log2e_bits);
     b.each([&](int t) {
       if (t >= 16) return;
@@ -254,11 +258,9 @@ struct Attention {
         return;
       }
       const float m = arith::select_max(s.run_m[t], s.m[t]);
-      s.a[t] = s.run_m[t] == m
-                   ? 1.0f
-                   : arith::exp2_nonpos(arith::mul(arith::sub(s.run_m[t], m), log2e));
-      s.b[t] =
-          s.m[t] == m ? 1.0f : arith::exp2_nonpos(arith::mul(arith::sub(s.m[t], m), log2e));
+      s.a[t] =
+          s.run_m[t] == m ? 1.0f : arith::exp2_nonpos(arith::mul(arith::sub(s.run_m[t], m), log2e));
+      s.b[t] = s.m[t] == m ? 1.0f : arith::exp2_nonpos(arith::mul(arith::sub(s.m[t], m), log2e));
       s.run_l[t] = arith::add(arith::mul(s.run_l[t], s.a[t]), arith::mul(s.l[t], s.b[t]));
       s.run_m[t] = m;
     });
@@ -325,9 +327,9 @@ struct Attention {
   template <class B>
   SB_SIMT static void write(B& b, Shared<B>& s, const Args& a, const Row& r, const Output<B>& o) {
     bf16* out = ptr<bf16>(a.out) + r.t0 * a.out.stride[0] + r.g * r.group * a.out.stride[1];
-    float* acc =
-        a.acc.ptr ? ptr<float>(a.acc) + r.t0 * a.acc.stride[0] + r.g * r.group * a.acc.stride[1]
-                  : nullptr;
+    float* acc = a.acc.ptr
+                     ? ptr<float>(a.acc) + r.t0 * a.acc.stride[0] + r.g * r.group * a.acc.stride[1]
+                     : nullptr;
     b.each([&](int t) {
       SB_UNROLL
       for (int j = 0; j < Output<B>::kTiles; ++j) {
@@ -338,8 +340,7 @@ struct Attention {
           if (at.row >= r.group || d >= r.width) continue;
           const float l = s.run_l[at.row];
           const float inv = arith::div(1.0f, l);
-          const float y =
-              l != 0.0f ? arith::mul(arith::add(o.tile[j].v[i][t], 0.0f), inv) : 0.0f;
+          const float y = l != 0.0f ? arith::mul(arith::add(o.tile[j].v[i][t], 0.0f), inv) : 0.0f;
           out[at.row * a.out.stride[1] + d] = round_bf16(y);
           if (acc) acc[at.row * a.acc.stride[1] + d] = y;
         }

@@ -116,8 +116,7 @@ struct LayerScale : RowKernel {
   static int64_t items(const Args& a) { return a.out.shape[0]; }
   template <class B>
   SB_SIMT static void item(B& b, const Args& a, int64_t row) {
-    const float s =
-        a.deviation == Deviation::kScalarDropped ? 1.0f : widen(ptr<bf16>(a.scalar)[0]);
+    const float s = a.deviation == Deviation::kScalarDropped ? 1.0f : widen(ptr<bf16>(a.scalar)[0]);
     const bf16* x = ptr<bf16>(a.x) + row * a.x.stride[0];
     bf16* out = ptr<bf16>(a.out) + row * a.out.stride[0];
     b.each([&](int t) {

@@ -31,10 +31,10 @@ constexpr Moves kMoves[] = {simt::moves<EmulatedSm90>(), simt::moves<EmulatedGfx
 
 }  // namespace
 
-#define SB_EMULATED(Args)                                              \
-  template <>                                                          \
-  std::span<const Implementation<Args>> emulated_implementations() {   \
-    return both<Args>();                                               \
+#define SB_EMULATED(Args)                                            \
+  template <>                                                        \
+  std::span<const Implementation<Args>> emulated_implementations() { \
+    return both<Args>();                                             \
   }
 SB_OPERATORS(SB_EMULATED)
 #undef SB_EMULATED

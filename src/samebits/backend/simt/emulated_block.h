@@ -1,7 +1,7 @@
 // EmulatedBlock: a thread block of block.h on the CPU. Each collective runs for all threads before
-// the next begins, so what it cannot show is a missing barrier; everything else it shows harder than
-// a GPU does: shared memory starts as NaN, ends in guard zones that are checked, and registers start
-// as NaN.
+// the next begins, so what it cannot show is a missing barrier; everything else it shows harder
+// than a GPU does: shared memory starts as NaN, ends in guard zones that are checked, and registers
+// start as NaN.
 #pragma once
 
 #include <cstring>

@@ -21,8 +21,8 @@ struct Matrices {
   float* c[16][Map::kN];
 };
 
-// PTX ISA, "Matrix fragments for mma.m16n8k16 with floating-point type": registers come in the order
-// (rows of the upper half, lower half) × (k 0–7, k 8–15).
+// PTX ISA, "Matrix fragments for mma.m16n8k16 with floating-point type": registers come in the
+// order (rows of the upper half, lower half) × (k 0–7, k 8–15).
 inline Matrices<Sm90Map> decode(Fragments<Sm90Map>& f) {
   Matrices<Sm90Map> m;
   for (int group = 0; group < 8; ++group) {

@@ -1,7 +1,8 @@
 // GEMM kernels: a block makes 16·MTiles rows × 64 columns of one output. Operands pass through
 // shared memory in pieces of 64 k; K past its end and rows past theirs are zeros, which change no
-// bit. Each output is one chain of k16 steps from +0; a tree GEMM runs a chain for each leaf and adds
-// leaves in adjacent pairs, keeping the left halves that wait for their right ones in registers.
+// bit. Each output is one chain of k16 steps from +0; a tree GEMM runs a chain for each leaf and
+// adds leaves in adjacent pairs, keeping the left halves that wait for their right ones in
+// registers.
 #pragma once
 
 #include "samebits/backend/simt/kernel_load.h"
@@ -132,8 +133,8 @@ struct Gemm {
     const WeightView w = a.w[g];
     const GemmBlock at = gemm_block(i, rows, 16 * MTiles);
     GemmTile<B, MTiles> tile;
-    tile.chain(b, b.template shared<Shared<B>>(), rows_from(a.x, at.row), rows_from(w, at.column), 0,
-               w.k);
+    tile.chain(b, b.template shared<Shared<B>>(), rows_from(a.x, at.row), rows_from(w, at.column),
+               0, w.k);
     bf16* out = ptr<bf16>(a.out[g]);
     float* acc = ptr<float>(a.acc[g]);
     tile.outputs(b, [&](int row, int column, float value) {

@@ -119,8 +119,8 @@ class GpuBlock {
       for (int i = 0; i < Map::kC; ++i) {
         const Place at = Map::c(lane, i);
         bf16 b[16];
-        for (int k = 0; k < 16; ++k) b[k] = t.b[O == Order::kKInner ? at.col * t.ldb + k
-                                                                    : k * t.ldb + at.col];
+        for (int k = 0; k < 16; ++k)
+          b[k] = t.b[O == Order::kKInner ? at.col * t.ldb + k : k * t.ldb + at.col];
         acc.v[i].value = arith::ieee_step(t.a + at.row * t.lda, b, acc.v[i].value);
       }
     } else {

@@ -1,6 +1,6 @@
 // Head kernels. HeadTiles: a block makes the logits of 16 rows × one tile of 256 columns, caps them
-// and leaves (m, S) of the tile in scratch; four threads own a row, one for each value of index bits
-// 1 and 2, so T256 needs two shuffles. HeadShards merges a shard's tiles in adjacent pairs;
+// and leaves (m, S) of the tile in scratch; four threads own a row, one for each value of index
+// bits 1 and 2, so T256 needs two shuffles. HeadShards merges a shard's tiles in adjacent pairs;
 // HeadFinish merges the shards and makes the log-probability.
 #pragma once
 
@@ -48,7 +48,8 @@ struct HeadTiles {
 
   // Logits → c/T in place; stores what was asked for on the way.
   template <class B>
-  SB_SIMT static void cap(B& b, Shared<B>& s, const Args& a, int64_t row0, int64_t col0, int count) {
+  SB_SIMT static void cap(B& b, Shared<B>& s, const Args& a, int64_t row0, int64_t col0,
+                          int count) {
     b.each([&](int t) {
       for (int e = t; e < kRows * C.tile; e += kThreads) {
         const int r = e / C.tile, n = e % C.tile;
@@ -158,7 +159,8 @@ struct HeadShards {
     }
     b.each([&](int t) {
       if (t != 0) return;
-      float* out = ptr<float>(a.shard_ms) + row * a.shard_ms.stride[0] + shard * a.shard_ms.stride[1];
+      float* out =
+          ptr<float>(a.shard_ms) + row * a.shard_ms.stride[0] + shard * a.shard_ms.stride[1];
       out[0] = s.v[at][0].m;
       out[1] = s.v[at][0].s;
     });

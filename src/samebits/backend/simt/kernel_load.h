@@ -30,7 +30,8 @@ template <int Rows, int Columns, int Pitch, class B>
 SB_SIMT void load_piece(B& b, bf16* to, const MatrixRows& rows, int64_t k, int64_t end) {
   static_assert(Columns % 8 == 0 && Pitch % 8 == 0);
   constexpr int kVectors = Columns / 8;
-  const bool aligned = (reinterpret_cast<uintptr_t>(rows.p + k) | static_cast<uintptr_t>(rows.ld * 2)) % 16 == 0;
+  const bool aligned =
+      (reinterpret_cast<uintptr_t>(rows.p + k) | static_cast<uintptr_t>(rows.ld * 2)) % 16 == 0;
   b.each([&](int t) {
     for (int i = t; i < Rows * kVectors; i += B::kThreads) {
       const int r = i / kVectors, j = i % kVectors * 8;

@@ -1,6 +1,6 @@
-// Kernels that reduce a row without rounding: drawing a token (the largest score, lowest id on ties)
-// and row digests (a wrapping sum). Their results have no order, so the block may cut rows as it
-// likes. An item is one row.
+// Kernels that reduce a row without rounding: drawing a token (the largest score, lowest id on
+// ties) and row digests (a wrapping sum). Their results have no order, so the block may cut rows as
+// it likes. An item is one row.
 #pragma once
 
 #include "samebits/arith/log.h"
@@ -49,10 +49,10 @@ struct Sample {
       for (int64_t four = begin / 4 + t; 4 * four < end; four += kThreads) {
         Philox4 words{};
         if (!a.greedy) {
-          words = philox4x32_10(
-              Philox4{{static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32), position,
-                       static_cast<uint32_t>(four)}},
-              a.seed);
+          words =
+              philox4x32_10(Philox4{{static_cast<uint32_t>(hash), static_cast<uint32_t>(hash >> 32),
+                                     position, static_cast<uint32_t>(four)}},
+                            a.seed);
         }
         for (int j = 0; j < 4; ++j) {
           const int64_t id = 4 * four + j;
