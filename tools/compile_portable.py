@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Compiles the portable header set for one target and scans the code for forbidden arithmetic.
 
-Usage: compile_portable.py {gxx|cuda|hip} --work DIR [--cxx COMPILER]
+Usage: compile_portable.py {gxx|cuda|hip|kernels-hip} --work DIR [--cxx COMPILER]
+       compile_portable.py kernels-cuda --work DIR OBJECT...
 
 gxx   src/samebits/arith/portable_compile.h as C++, with and without x86 extensions
 cuda  portable_compile.cu for sm_90a: PTX, cubin; PTX scanned, SASS too where cuobjdump is found
 hip   portable_compile.hip for gfx942: device assembly, scanned
+kernels-hip   backend/simt/compile.hip for gfx942: scanned, shared memory and spills checked
+kernels-cuda  objects of the CUDA backend: their SASS scanned
 For both GPUs the source is also compiled with contraction on, and the scan must then fail.
 Exit status: 0 ok, 1 failed, 77 skipped because the compiler is missing (ctest shows it as skipped).
 """
@@ -13,6 +16,7 @@ import argparse
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +25,9 @@ import scan_ptx
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ARITH = ROOT / "src/samebits/arith"
+SIMT = ROOT / "src/samebits/backend/simt"
 SKIPPED = 77
+MOST_SPILLS = 16  # of a kernel on gfx942; D512 attention with segments has 10
 NVCC = ["-std=c++20", "-gencode=arch=compute_90a,code=sm_90a", "-fmad=false", "-ftz=false",
         "-prec-div=true", "-prec-sqrt=true", "-Xcompiler", "-ffp-contract=off", f"-I{ROOT / 'src'}"]
 HIP = ["-x", "hip", "-std=c++20", "--cuda-device-only", "--no-gpu-bundle-output",
@@ -111,9 +117,52 @@ def hip(work):
     return must_fail("gfx", loose.read_text()) and ok
 
 
+def kernels_hip(work):
+    """The kernels of backend/simt for gfx942: they compile, fit, and use the matrix unit."""
+    clang = find("clang++-19", "clang++-20", "clang++-21")
+    if not clang:
+        return None
+    out = work / "kernels.s"
+    run([clang, *HIP, "-S", SIMT / "compile.hip", "-o", out])
+    text = out.read_text()
+    # Integer divisions are expanded with a reciprocal and corrected to the exact quotient, and a
+    # packed fma is two IEEE ones: neither is arithmetic of a contract gone wrong.
+    found = [f for f in scan_ptx.scan("gfx", text, canary=True)
+             if not f[1].startswith(("reciprocal", "packed fma"))]
+    for number, what, code in found:
+        print(f"{out.name}:{number}: {what}: {code}")
+    shared = [int(n) for n in re.findall(r"\.amdhsa_group_segment_fixed_size (\d+)", text)]
+    spills = [int(n) for n in re.findall(r"\.vgpr_spill_count: *(\d+)", text)]
+    steps = len(re.findall(r"\bv_mfma_f32_16x16x16_bf16", text))
+    print(f"{len(spills)} kernels, {steps} matrix steps, {max(shared)} bytes of shared memory at most, "
+          f"{max(spills)} spilled vector registers at most")
+    return not found and steps > 0 and max(shared) <= 65536 and max(spills) <= MOST_SPILLS
+
+
+def kernels_cuda(objects):
+    """SASS of the objects that nvcc built: nothing from the forbidden list, and the matrix unit."""
+    cuobjdump = find("cuobjdump")
+    if not cuobjdump:
+        return None
+    ok, steps = True, 0
+    for path in objects:
+        text = run([cuobjdump, "-sass", path])
+        found = scan_ptx.scan("sass", text)
+        for number, what, code in found:
+            print(f"{path}:{number}: {what}: {code}")
+        targets = set(re.findall(r"arch = (\w+)", text))
+        if targets != {"sm_90a"}:
+            print(f"{path}: built for {sorted(targets)}, must be sm_90a alone")
+        steps += len(re.findall(r"HMMA\.16816\.F32\.BF16", text))
+        ok = ok and not found and targets == {"sm_90a"}
+    print(f"{len(objects)} objects, {steps} matrix steps: " + ("ok" if ok else "FAILED"))
+    return ok and steps > 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("target", choices=("gxx", "cuda", "hip"))
+    parser.add_argument("target", choices=("gxx", "cuda", "hip", "kernels-hip", "kernels-cuda"))
+    parser.add_argument("objects", nargs="*", help="of kernels-cuda")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--cxx", default="g++")
     args = parser.parse_args()
@@ -125,10 +174,18 @@ def main():
             ok = cuda(args.work)
             if ok is None:
                 return skip("nvcc", "the portable headers compile for CUDA")
-        else:
+        elif args.target == "hip":
             ok = hip(args.work)
             if ok is None:
                 return skip("clang++-19", "the portable headers compile for AMD")
+        elif args.target == "kernels-hip":
+            ok = kernels_hip(args.work)
+            if ok is None:
+                return skip("clang++-19", "the kernels compile for AMD")
+        else:
+            ok = kernels_cuda(args.objects)
+            if ok is None:
+                return skip("cuobjdump", "the kernels' SASS is free of forbidden arithmetic")
     except subprocess.CalledProcessError as error:
         print(error.stderr)
         print(f"FAILED: exit status {error.returncode}")

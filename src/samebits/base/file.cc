@@ -158,13 +158,18 @@ Result<OutputFile> OutputFile::create(const std::string& path, bool force) {
   static std::atomic<unsigned> count{0};
   do {
     out.temp_ = out.path_ + ".tmp." + std::to_string(getpid()) + "." + std::to_string(count++);
+    unlist_temporary(std::exchange(out.slot_, -1));
+    // Listed before it exists: a signal between the two lines must find it.
+    out.slot_ = list_temporary(out.temp_);
     out.file_ = std::fopen(out.temp_.c_str(), "wbxe");
   } while (!out.file_ && errno == EEXIST);
   if (!out.file_) {
+    const int why = errno;
+    unlist_temporary(std::exchange(out.slot_, -1));
     out.temp_.clear();
+    errno = why;
     return cannot_create(path);
   }
-  out.slot_ = list_temporary(out.temp_);
   return out;
 }
 

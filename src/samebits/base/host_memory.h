@@ -9,4 +9,7 @@ namespace sb {
 // Memory the system could hand out now in bytes, or −1 where it does not say.
 int64_t available_host_bytes();
 
+// Most memory this process held at once in bytes, the pages of mapped files that it read included.
+int64_t peak_host_bytes();
+
 }  // namespace sb

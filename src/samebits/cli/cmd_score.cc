@@ -13,6 +13,7 @@
 #include "samebits/chain/fault_reach.h"
 #include "samebits/cli/number_options.h"
 #include "samebits/cli/outputs.h"
+#include "samebits/base/host_memory.h"
 #include "samebits/gate/interrupt.h"
 #include "samebits/gate/rollout_file.h"
 #include "samebits/gate/score_file.h"
@@ -114,11 +115,14 @@ void say_done(const std::string& out, size_t rows, const RunInfo& info,
                                       {"rows", rows},
                                       {"tokens", info.tokens},
                                       {"steps", info.steps},
-                                      {"seconds", info.seconds}};
+                                      {"seconds", info.seconds},
+                                      {"peak_bytes", peak_host_bytes()}};
     print(j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
-    print(fmt::format("{}: {} rows, {} tokens in {} steps, {:.2f} s ({:.0f} tokens/s)\n", out, rows,
-                      info.tokens, info.steps, info.seconds, info.tokens / info.seconds));
+    print(fmt::format(
+        "{}: {} rows, {} tokens in {} steps, {:.2f} s ({:.0f} tokens/s), {} MiB at most\n", out, rows,
+        info.tokens, info.steps, info.seconds, info.tokens / info.seconds,
+        peak_host_bytes() >> 20));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "samebits/base/host_memory.h"
 #include "samebits/base/bits.h"
 #include "samebits/base/file.h"
 #include "samebits/gate/numbers.h"
@@ -144,6 +145,7 @@ Status write_run_json(const std::string& path, bool force, const RunInfo& info,
       {"tokens", info.tokens},
       {"seconds", info.seconds},
       {"arena_bytes", info.arena_bytes},
+      {"peak_bytes", peak_host_bytes()},
   };
   auto lines = nlohmann::ordered_json::array();
   for (const auto& s : seal_records(records)) lines.push_back(sealed_json(s));

@@ -46,6 +46,37 @@ TEST(Load, TinyIsViewedInItsFile) {
   EXPECT_EQ(w.layers[2].layer_scalar.as<bf16>()[0], expect);
 }
 
+// The CPU's device, counting what is allocated on it and copied to it.
+class CountingDevice : public Device {
+ public:
+  DeviceId id() const override { return cpu_->id(); }
+  Result<void*> alloc(size_t n) override { return allocated += n, cpu_->alloc(n); }
+  void release(void* p, size_t n) override { cpu_->release(p, n); }
+  void copy_in(void* to, const void* from, size_t n) override {
+    copied += n;
+    cpu_->copy_in(to, from, n);
+  }
+  void copy_out(void* to, const void* from, size_t n) override { cpu_->copy_out(to, from, n); }
+  void copy(void* to, const void* from, size_t n) override { cpu_->copy(to, from, n); }
+  void fill(void* to, unsigned char byte, size_t n) override { cpu_->fill(to, byte, n); }
+  Status sync() override { return {}; }
+  bool reads_host_memory() const override { return true; }
+  size_t allocated = 0, copied = 0;
+
+ private:
+  std::unique_ptr<Device> cpu_ = make_cpu_device();
+};
+
+TEST(Load, AMappedCheckpointIsNotCopied) {
+  CountingDevice device;
+  ThreadPool pool(2);
+  const auto m = load_model(make_model("mini"), device, pool);
+  ASSERT_TRUE(m) << m.error().text();
+  EXPECT_GT(m->arch.text_parameters(), 18'000'000);
+  EXPECT_EQ(device.allocated, 0u);
+  EXPECT_EQ(device.copied, 0u);
+}
+
 TEST(Load, EveryNamingSchemeIsOneModel) {
   auto full = load(make_model("tiny")),
        text = load(make_model("tiny", [](NewModel& n) { n.text_only_names = true; }, "text"));
