@@ -14,7 +14,7 @@ READERS = $(addprefix model/,safetensors.cc checkpoint.cc json_strict.cc config.
 SOURCES = git ls-files -z -- '*.h' '*.cc' '*.cu' '*.cuh' '*.hip'
 
 .PHONY: all help demo test test-full check check-fast check-format check-tidy asan tsan coverage \
-  fuzz fuzz-coverage format status clean bootstrap bootstrap-test bootstrap-check
+  fuzz fuzz-coverage format gpu-bundle status clean bootstrap bootstrap-test bootstrap-check
 .DELETE_ON_ERROR:
 
 all: bootstrap build/release/build.ninja  ## build everything (release)
@@ -77,6 +77,9 @@ fuzz-coverage: bootstrap  ## line coverage of the readers by the committed fuzz 
 
 format: bootstrap-check  ## rewrite the sources with clang-format
 	$(SOURCES) | xargs -0 clang-format-19 -i
+
+gpu-bundle: all  ## a folder that runs every GPU test where there is one: gpu-bundle/run OUT
+	tools/gpu_bundle.sh build/release gpu-bundle
 
 status:  ## docs/status.md from the last `make test`
 	python3 tools/status.py --junit build/release/junit.xml

@@ -24,9 +24,9 @@ if(SB_BUILD_TESTS)
   if(SB_CUDA_FOUND)
     file(GLOB tables RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src/samebits/backend/cuda/*.cu)
     list(TRANSFORM tables REPLACE "(.+)" "${CMAKE_BINARY_DIR}/CMakeFiles/sb_backend.dir/\\1.o")
-    add_test(NAME Kernels.sassIsClean
+    add_test(NAME Kernels.codeForNvidiaIsClean
       COMMAND ${portable} kernels-cuda ${tables} ${portable_work}/kernels_cuda)
-    set_tests_properties(Kernels.sassIsClean PROPERTIES SKIP_RETURN_CODE 77)
+    set_tests_properties(Kernels.codeForNvidiaIsClean PROPERTIES SKIP_RETURN_CODE 77)
   endif()
   if(SB_COMPILE_HIP)
     add_test(NAME PortableCompile.hip COMMAND ${portable} hip ${portable_work}/hip)

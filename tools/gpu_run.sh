@@ -81,12 +81,38 @@ for model in tiny mini; do
     done
   done
 done
-for fault in $("$sb" inject list --json | grep -o '"name": *"[^"]*"' | cut -d'"' -f4); do
+# Every planted fault on both backends, eight runs at a time: red, and at the same place.
+code_of() { return "$(cat "$work/$1.code")"; }
+place_of() { grep -oE '(embed|layers\.|final_norm|head\.|logp)[^ ]* row [^ ]* position [0-9]+' "$out/$1.log"; }
+faults=$("$sb" inject list --json | grep -o '"name": *"[^"]*"' | cut -d'"' -f4)
+[ -n "$faults" ] || { echo "inject list names no fault"; failed=1; }
+for fault in $faults; do
   for backend in cpu cuda; do
-    step fault-$fault-$backend 1 "$sb" verify "$work/tiny" --backend $backend --inject "$fault"
+    while [ "$(jobs -rp | wc -l)" -ge 8 ]; do wait -n; done
+    { "$sb" verify "$work/tiny" --backend $backend --inject "$fault" --threads 4 \
+        >"$out/fault-$fault-$backend.log" 2>&1
+      echo $? >"$work/fault-$fault-$backend.code"; } &
   done
-  grep -o 'layers\.[^ ]* row [^ ]* position [0-9]*\|head\.[^ ]* row [^ ]* position [0-9]*' "$out/fault-$fault-cpu.log" >"$work/a"
-  grep -o 'layers\.[^ ]* row [^ ]* position [0-9]*\|head\.[^ ]* row [^ ]* position [0-9]*' "$out/fault-$fault-cuda.log" >"$work/b"
-  step fault-$fault-same-place 0 same "$work/a" "$work/b"
 done
+wait
+for fault in $faults; do
+  for backend in cpu cuda; do
+    cp "$out/fault-$fault-$backend.log" "$work/log"
+    step fault-$fault-$backend 1 code_of fault-$fault-$backend
+    mv "$work/log" "$out/fault-$fault-$backend.log"
+    place_of fault-$fault-$backend >"$work/place-$backend"
+  done
+  step fault-$fault-same-place 0 same "$work/place-cpu" "$work/place-cuda"
+done
+
+# Memory, synchronisation, races and uninitialised reads, where the toolkit's checker is found.
+checker=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
+if [ -n "$checker" ]; then
+  for tool in memcheck synccheck racecheck initcheck; do
+    step sanitizer-$tool 0 timeout 150 "$checker" --tool $tool --error-exitcode 9 "$sb" doctor \
+      --backend cuda --shapes tiny --rows 1,17 --repeats 1 --head-rows 3
+  done
+else
+  echo "compute-sanitizer not found: NOT run: memcheck, synccheck, racecheck, initcheck"
+fi
 finish
