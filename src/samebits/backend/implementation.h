@@ -29,11 +29,12 @@ struct Implementation {
 };
 
 // Every operator, by its arguments.
-#define SB_OPERATORS(X)                                                                        \
-  X(EmbedArgs)                                                                                 \
-  X(RmsNormArgs)                                                                               \
-  X(GemmArgs) X(GemmPartialArgs) X(GemmFinishArgs) X(RopeArgs) X(KvWriteArgs) X(AttentionArgs) \
-      X(ResidualArgs) X(LayerScaleArgs) X(GeluMulArgs) X(HeadArgs) X(HeadFinishArgs) X(SampleArgs)
+#define SB_OPERATORS(X)                                                                            \
+  X(EmbedArgs)                                                                                     \
+  X(RmsNormArgs)                                                                                   \
+  X(GemmArgs)                                                                                      \
+  X(GemmPartialArgs) X(GemmFinishArgs) X(RopeArgs) X(KvWriteArgs) X(AttentionArgs) X(ResidualArgs) \
+      X(LayerScaleArgs) X(GeluMulArgs) X(HeadArgs) X(HeadFinishArgs) X(SampleArgs)
 
 // Defined once per operator by each backend: the oracle, the CPU emulation of the GPU kernels,
 // CUDA.

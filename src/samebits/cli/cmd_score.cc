@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "samebits/base/host_memory.h"
 #include "samebits/chain/fault_reach.h"
 #include "samebits/cli/number_options.h"
 #include "samebits/cli/outputs.h"
-#include "samebits/base/host_memory.h"
 #include "samebits/gate/interrupt.h"
 #include "samebits/gate/rollout_file.h"
 #include "samebits/gate/score_file.h"
@@ -120,8 +120,8 @@ void say_done(const std::string& out, size_t rows, const RunInfo& info,
     print(j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
     print(fmt::format(
-        "{}: {} rows, {} tokens in {} steps, {:.2f} s ({:.0f} tokens/s), {} MiB at most\n", out, rows,
-        info.tokens, info.steps, info.seconds, info.tokens / info.seconds,
+        "{}: {} rows, {} tokens in {} steps, {:.2f} s ({:.0f} tokens/s), {} MiB at most\n", out,
+        rows, info.tokens, info.steps, info.seconds, info.tokens / info.seconds,
         peak_host_bytes() >> 20));
   }
 }

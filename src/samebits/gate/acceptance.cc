@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "samebits/arith/chain.h"
+#include "samebits/gate/interrupt.h"
 
 namespace sb {
 namespace {
@@ -111,7 +112,7 @@ void compare_buffer(const CaseBuffer& b, const std::vector<uint8_t>& got, int64_
                   (offset < live ? hex(b.bytes.data() + e * unit, unit) : "untouched");
   };
   const uint8_t* body = got.data() + kGuard;
-  if (std::memcmp(body, b.bytes.data(), static_cast<size_t>(live)) != 0) {
+  if (live > 0 && std::memcmp(body, b.bytes.data(), static_cast<size_t>(live)) != 0) {
     for (int64_t i = 0; i < live; ++i) {
       check(i + static_cast<int64_t>(kGuard), b.bytes[static_cast<size_t>(i)]);
     }
@@ -140,6 +141,7 @@ Status accept_case(OperatorCase& c, Device& device, Caller& oracle, Caller& back
   for (const int64_t r : rows) {
     for (const int64_t cap : o.grid_caps) {
       for (int i = 0; i < (r == c.rows ? o.repeats : 1); ++i) {
+        if (interrupted()) return stopped("accept operators");
         copies.clear_outputs();
         backend.ctx.exec.grid_cap = cap;
         const auto begin = Clock::now();

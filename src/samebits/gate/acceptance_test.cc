@@ -46,16 +46,17 @@ TEST_P(EmulatedKernels, MakeTheOraclesBytesAtEveryShapeOfTiny) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, EmulatedKernels,
-    testing::Values(EmulatedRun{"emulated-sm90a", Profile::kSm90},
-                    EmulatedRun{"emulated-sm90a", Profile::kIeee},
-                    EmulatedRun{"emulated-gfx942", Profile::kGfx942},
-                    EmulatedRun{"emulated-gfx942", Profile::kIeee}),
-    [](const auto& p) {
-      return std::string(p.param.backend == std::string("emulated-sm90a") ? "warp32" : "wave64") +
-             "_" + profile_name(p.param.profile);
-    });
+INSTANTIATE_TEST_SUITE_P(All, EmulatedKernels,
+                         testing::Values(EmulatedRun{"emulated-sm90a", Profile::kSm90},
+                                         EmulatedRun{"emulated-sm90a", Profile::kIeee},
+                                         EmulatedRun{"emulated-gfx942", Profile::kGfx942},
+                                         EmulatedRun{"emulated-gfx942", Profile::kIeee}),
+                         [](const auto& p) {
+                           return std::string(p.param.backend == std::string("emulated-sm90a")
+                                                  ? "warp32"
+                                                  : "wave64") +
+                                  "_" + profile_name(p.param.profile);
+                         });
 
 // A device that changes one bit of what it hands back.
 class FlippingDevice : public Device {
@@ -82,8 +83,8 @@ TEST(Acceptance, OneBitInAnOutputOrBesideItIsRed) {
   ThreadPool pool(1);
   AcceptanceOptions o = options_for("emulated-sm90a", Profile::kSm90);
   o.cases.only = "residual";
-  for (const auto& [at, words] : {std::pair<size_t, const char*>{3, "outside the buffer"},
-                                  {256 + 20, "element 10 is"}}) {
+  for (const auto& [at, words] :
+       {std::pair<size_t, const char*>{3, "outside the buffer"}, {256 + 20, "element 10 is"}}) {
     FlippingDevice device(at);
     const auto report = accept_operators(*preset_architecture("tiny"), device, pool, o, nullptr);
     ASSERT_TRUE(report) << report.error().text();
@@ -105,9 +106,8 @@ TEST(Acceptance, NothingComparedIsNoPass) {
 TEST(Acceptance, AProfileTheKernelsDoNotHaveIsRefused) {
   ThreadPool pool(1);
   const auto device = make_cpu_device();
-  const auto report =
-      accept_operators(*preset_architecture("tiny"), *device, pool,
-                       options_for("emulated-sm90a", Profile::kGfx942), nullptr);
+  const auto report = accept_operators(*preset_architecture("tiny"), *device, pool,
+                                       options_for("emulated-sm90a", Profile::kGfx942), nullptr);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, Code::kRefused);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "samebits/base/bits.h"
+#include "samebits/chain/fault_reach.h"
 #include "samebits/gate/numbers.h"
 
 namespace sb {
@@ -60,7 +61,9 @@ RunOptions Rescorer::run_of(Profile profile, const Semantics& semantics) const {
 }
 
 Result<std::vector<float>> Rescorer::score(const TokenRow& row, const RunOptions& run) {
-  SB_TRY(result, engine_.score({{row.id, row.tokens, row.prompt_len}}, run));
+  const std::vector<Sequence> rows = {{row.id, row.tokens, row.prompt_len}};
+  SB_DO(check_faults_act(engine_.model->arch, rows, run));
+  SB_TRY(result, engine_.score(rows, run));
   done_ += static_cast<int64_t>(row.tokens.size());
   if (options_.progress) options_.progress(std::min(done_, total_), total_);
   return std::move(result.logprobs[0]);

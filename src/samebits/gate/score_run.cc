@@ -8,9 +8,9 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "samebits/base/host_memory.h"
 #include "samebits/base/bits.h"
 #include "samebits/base/file.h"
+#include "samebits/base/host_memory.h"
 #include "samebits/gate/numbers.h"
 #include "samebits/gate/record_gate.h"
 #include "samebits/gate/score_file.h"
