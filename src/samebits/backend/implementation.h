@@ -29,12 +29,23 @@ struct Implementation {
 };
 
 // Every operator, by its arguments.
-#define SB_OPERATORS(X)                                                                            \
-  X(EmbedArgs)                                                                                     \
-  X(RmsNormArgs)                                                                                   \
-  X(GemmArgs)                                                                                      \
-  X(GemmPartialArgs) X(GemmFinishArgs) X(RopeArgs) X(KvWriteArgs) X(AttentionArgs) X(ResidualArgs) \
-      X(LayerScaleArgs) X(GeluMulArgs) X(HeadArgs) X(HeadFinishArgs) X(SampleArgs)
+// clang-format off
+#define SB_OPERATORS(X) \
+  X(EmbedArgs) \
+  X(RmsNormArgs) \
+  X(GemmArgs) \
+  X(GemmPartialArgs) \
+  X(GemmFinishArgs) \
+  X(RopeArgs) \
+  X(KvWriteArgs) \
+  X(AttentionArgs) \
+  X(ResidualArgs) \
+  X(LayerScaleArgs) \
+  X(GeluMulArgs) \
+  X(HeadArgs) \
+  X(HeadFinishArgs) \
+  X(SampleArgs)
+// clang-format on
 
 // Defined once per operator by each backend: the oracle, the CPU emulation of the GPU kernels,
 // CUDA.
