@@ -118,9 +118,9 @@ Result<std::vector<uint16_t>> Session::forward_from(const HostBatch& batch, Sche
   }
   ArenaScope scope(arena_);
   SB_TRY(z, run_layers(batch, schedule, first_layer, &given));
-  SB_DO(ctx_.exec.device->sync());
   std::vector<uint16_t> out(static_cast<size_t>(z.numel()));
   ctx_.exec.device->copy_out(out.data(), z.ptr, static_cast<size_t>(z.bytes()));
+  SB_DO(ctx_.exec.device->sync());
   return out;
 }
 
@@ -171,13 +171,13 @@ Result<HeadResult> Session::step(const HostBatch& batch, ScheduleKind schedule,
     work.token = token;
   }
   SB_DO(decoder_->head(ctx_, batch_, schedule, z, work));
-  SB_DO(ctx_.exec.device->sync());
   result.logp.resize(static_cast<size_t>(rows));
   ctx_.exec.device->copy_out(result.logp.data(), logp.ptr, result.logp.size() * sizeof(float));
   if (draw) {
     result.token.resize(static_cast<size_t>(rows));
     ctx_.exec.device->copy_out(result.token.data(), work.token.ptr, result.token.size() * 4);
   }
+  SB_DO(ctx_.exec.device->sync());  // behind the copies: theirs are errors of this step too
   return result;
 }
 

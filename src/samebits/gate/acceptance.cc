@@ -160,7 +160,7 @@ Status accept_case(OperatorCase& c, Device& device, Caller& oracle, Caller& back
       }
     }
   }
-  return {};
+  return device.sync();  // errors of the copies
 }
 
 }  // namespace
