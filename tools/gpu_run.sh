@@ -12,7 +12,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LD_LIBRARY_PATH="$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 sb="$here/samebits"
-steps=() failed=0
+steps=() failed=0 not_run=""
 
 # step NAME WANTED_EXIT COMMAND…
 step() {
@@ -34,7 +34,7 @@ finish() {
   { echo "{\"samebits\": \"gpu-run/1\", \"mode\": \"$mode\", \"passed\": $([ $failed -eq 0 ] && echo true || echo false), \"steps\": ["
     local sep=""
     for s in "${steps[@]}"; do echo "$sep$s"; sep=","; done
-    echo "]}"; } >"$out/summary.json"
+    echo "], \"not_run\": [$not_run]}"; } >"$out/summary.json"
   exit $failed
 }
 
@@ -113,6 +113,7 @@ if [ -n "$checker" ]; then
       --backend cuda --shapes tiny --rows 1,17 --repeats 1 --head-rows 3
   done
 else
-  echo "compute-sanitizer not found: NOT run: memcheck, synccheck, racecheck, initcheck"
+  not_run='"memcheck", "synccheck", "racecheck", "initcheck"'
+  echo "compute-sanitizer not found: NOT run: $not_run"
 fi
 finish

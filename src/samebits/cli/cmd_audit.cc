@@ -4,7 +4,8 @@
 #include <charconv>
 #include <memory>
 
-#include "samebits/cli/cmd_score.h"
+#include "samebits/cli/engine_args.h"
+#include "samebits/cli/number_options.h"
 #include "samebits/cli/outputs.h"
 #include "samebits/gate/audit.h"
 #include "samebits/gate/interrupt.h"
@@ -51,13 +52,9 @@ Result<Code> run(const Args& args, const GlobalOptions& options) {
   for (const auto& key : args.keys) SB_DO(add_key_rename(key, row_options));
   SB_TRY(arch, load_architecture(args.dir));
   SB_TRY(log, read_token_log(args.log, arch.vocab, arch.max_position, row_options));
-  EngineOptions engine_options{.profile = options.profile,
-                               .backend = options.backend,
-                               .threads = options.threads,
-                               .tp = options.tp,
-                               .inject = options.inject};
-  if (log.header && !args.profile_given) engine_options.profile = log.header->profile;
-  SB_TRY(engine, Engine::open(args.dir, engine_options));
+  EngineOptions engine_args = engine_options(options);
+  if (log.header && !args.profile_given) engine_args.profile = log.header->profile;
+  SB_TRY(engine, Engine::open(args.dir, engine_args));
   say_warnings(engine);
   const std::string name = args.log == "-" ? "standard input" : args.log;
   if (log.header) SB_DO(check_audit_header(*log.header, engine, name));
@@ -87,12 +84,15 @@ void add_audit_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
       ->required();
   cmd->add_option("--sample", args->sample, "how many rows are drawn, or all")
       ->capture_default_str();
-  cmd->add_option("--seed", args->seed, "decides which rows are drawn")->capture_default_str();
+  cmd->add_option("--seed", args->seed, "decides which rows are drawn")
+      ->check(whole_number(0, UINT64_MAX))
+      ->capture_default_str();
   cmd->add_option("--temperature", args->temperature, "of rows that state none; default 1");
   cmd->add_option("--suppress", args->suppress,
                   "suppressed ids of rows that state none, comma-separated; default: the "
                   "checkpoint's")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(token_id());
   cmd->add_option("--key", args->keys, "in the log read OURS from THEIRS, as OURS=THEIRS")
       ->take_all()
       ->expected(1);

@@ -17,6 +17,7 @@
 #include "samebits/base/fp_env.h"
 #include "samebits/base/rng.h"
 #include "samebits/cli/doctor_backend.h"
+#include "samebits/cli/number_options.h"
 #include "samebits/gate/numbers.h"
 #include "samebits/gate/report_text.h"
 
@@ -132,22 +133,22 @@ void add_doctor_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
       ->group(group);
   cmd->add_option("--rows", check->rows, "row counts of the runs; default 1,17")
       ->delimiter(',')
-      ->check(CLI::Range(1, 65536))
+      ->check(whole_number(1, 65536))
       ->group(group);
   cmd->add_option("--head-rows", check->head_rows, "most rows of the head and of sampling")
-      ->check(CLI::Range(1, 4096))
+      ->check(whole_number(1, 4096))
       ->capture_default_str()
       ->group(group);
   cmd->add_option("--grid-caps", check->grid_caps, "most blocks of a grid, one run each; 0: no cap")
       ->delimiter(',')
-      ->check(CLI::Range(0, 1 << 20))
+      ->check(whole_number(0, 1 << 20))
       ->group(group);
   cmd->add_option("--repeats", check->repeats, "repeats of the largest run")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number(1, 1000))
       ->capture_default_str()
       ->group(group);
   cmd->add_option("--seed", check->seed, "of the operands")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, INT64_MAX))
       ->capture_default_str()
       ->group(group);
   cmd->add_option("--operator", check->only, "one operator only, as the first column names it")

@@ -12,6 +12,7 @@
 
 #include "samebits/base/host_memory.h"
 #include "samebits/chain/fault_reach.h"
+#include "samebits/cli/engine_args.h"
 #include "samebits/cli/number_options.h"
 #include "samebits/cli/outputs.h"
 #include "samebits/gate/interrupt.h"
@@ -35,15 +36,6 @@ struct ScoreArgs {
   std::vector<std::string> keys, trace_values;
   PageArgs pages;
 };
-
-EngineOptions engine_options(const GlobalOptions& o) {
-  return {.profile = o.profile,
-          .backend = o.backend,
-          .threads = o.threads,
-          .tp = o.tp,
-          .inject = o.inject,
-          .interrupted = [] { return interrupted(); }};
-}
 
 RunInfo run_info(const Engine& engine, const RunOptions& run, const std::string& command) {
   return {.command = command,
@@ -267,14 +259,6 @@ void add_page_options(CLI::App* cmd, PageArgs& pages) {
 }
 
 }  // namespace
-
-void say_warnings(const Engine& engine) {
-  for (const auto& w : engine.model->warnings) print_error("samebits: note: " + w + "\n");
-  for (const auto& f : engine.faults) {
-    print_error(std::string("samebits: planted fault: ") + fault_info(f.kind).name + ", first at " +
-                boundary_name(fault_boundary(f, engine.model->arch)) + "\n");
-  }
-}
 
 void add_score_command(CLI::App& app, GlobalOptions& options, int& exit_code) {
   CLI::App* cmd = app.add_subcommand("score", "Log-probabilities of token rows under one schedule");

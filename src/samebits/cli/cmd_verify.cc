@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "samebits/cli/engine_args.h"
 #include "samebits/cli/outputs.h"
 #include "samebits/gate/interrupt.h"
 #include "samebits/gate/record_gate.h"
@@ -53,13 +54,9 @@ Result<Code> run(const Args& args, const GlobalOptions& options) {
   std::vector<NamedPath> inputs = checkpoint_inputs(args.dir);
   inputs.push_back({"--tokens", args.tokens});
   SB_DO(check_outputs(inputs, {{"--html", options.html}}, options.force));
-  SB_TRY(engine, Engine::open(args.dir, {.profile = options.profile,
-                                         .backend = options.backend,
-                                         .threads = options.threads,
-                                         .tp = options.tp,
-                                         .inject = options.inject,
-                                         .interrupted = [] { return interrupted(); },
-                                         .guard = args.guard}));
+  EngineOptions engine_args = engine_options(options);
+  engine_args.guard = args.guard;
+  SB_TRY(engine, Engine::open(args.dir, engine_args));
   VerifyOptions verify_options;
   verify_options.suite = args.suite;
   if (!args.tokens.empty()) {
@@ -69,10 +66,7 @@ Result<Code> run(const Args& args, const GlobalOptions& options) {
     verify_options.meaning = {semantics.temperature, semantics.suppress};
     verify_options.rows = as_sequences(rows);
   }
-  for (const auto& f : engine.faults) {
-    print_error(std::string("samebits: planted fault: ") + fault_info(f.kind).name + ", first at " +
-                boundary_name(fault_boundary(f, engine.model->arch)) + "\n");
-  }
+  say_warnings(engine);
   std::unique_ptr<Progress> progress;
   verify_options.progress = [&](const std::string&, int64_t done, int64_t total) {
     if (!progress) progress = std::make_unique<Progress>("scenarios", total);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "samebits/gate/acceptance.h"
@@ -63,17 +64,15 @@ Result<Code> examine_backend(const BackendCheck& check, const GlobalOptions& opt
     for (const auto& [name, value] : device->describe())
       print(fmt::format("{:<12} {}\n", name, value));
   }
-  const OperatorCases cases(arch, accept.cases, pool);
-  Progress progress("operators", static_cast<int64_t>(cases.count()));
-  int64_t done = 0;
+  std::unique_ptr<Progress> progress;
   SB_TRY(report, accept_operators(arch, *device, pool, accept,
-                                  [&](const AcceptanceLine&) { progress.update(++done); }));
-  if (report.lines.empty()) {
-    return refuse(Code::kUsage, "accept operator " + check.only,
-                  "there is no operator of this name",
-                  "embed, rmsnorm, gemm, gemm_tree, rope, kv_write, attention, residual, gelu_mul, "
-                  "layer_scale, head, sample or moves");
-  }
+                                  [&](int64_t done, int64_t total, const AcceptanceLine&) {
+                                    if (!progress) {
+                                      progress = std::make_unique<Progress>("operators", total);
+                                    }
+                                    progress->update(done);
+                                  }));
+  progress.reset();
   if (options.json) {
     print(to_json(report, *device, check, options).dump(1) + "\n");
   } else {

@@ -178,11 +178,15 @@ int64_t AcceptanceReport::differing() const {
 
 Result<AcceptanceReport> accept_operators(const Architecture& arch, Device& device,
                                           ThreadPool& pool, const AcceptanceOptions& options,
-                                          const std::function<void(const AcceptanceLine&)>& line) {
+                                          const AcceptanceProgress& line) {
   const auto cpu = make_cpu_device();
   Caller oracle(*cpu, pool, cpu_backend(), options.profile);
   Caller backend(device, pool, options.backend, options.profile);
   const OperatorCases cases(arch, options.cases, pool);
+  if (cases.count() == 0) {
+    return refuse(Code::kUsage, "accept operator " + options.cases.only,
+                  "there is no operator of this name", cases.names());
+  }
   AcceptanceReport report;
   for (size_t i = 0; i < cases.count(); ++i) {
     OperatorCase c = cases.make(i);
@@ -191,7 +195,9 @@ Result<AcceptanceReport> accept_operators(const Architecture& arch, Device& devi
     l.shape = c.shape;
     SB_DO(accept_case(c, device, oracle, backend, options, l));
     report.lines.push_back(l);
-    if (line) line(report.lines.back());
+    if (line) {
+      line(static_cast<int64_t>(i) + 1, static_cast<int64_t>(cases.count()), report.lines.back());
+    }
   }
   return report;
 }

@@ -37,9 +37,12 @@ struct AcceptanceReport {
   bool passed() const { return outputs() > 0 && differing() == 0; }
 };
 
-// `line` is called after each case. Refusals of operators are refusals of the whole.
+using AcceptanceProgress = std::function<void(int64_t done, int64_t total, const AcceptanceLine&)>;
+
+// `line` is called after case `done` of `total`. Refusals of operators are refusals of the whole;
+// so is an operator name (options.cases.only) that no case has, which lists the names.
 Result<AcceptanceReport> accept_operators(const Architecture& arch, Device& device,
                                           ThreadPool& pool, const AcceptanceOptions& options,
-                                          const std::function<void(const AcceptanceLine&)>& line);
+                                          const AcceptanceProgress& line);
 
 }  // namespace sb

@@ -24,6 +24,13 @@ Result<Engine> Engine::open(const std::string& dir, const EngineOptions& options
     return refuse(Code::kUsage, "guard the memory of backend " + options.backend,
                   "only host memory can be guarded", "--guard without --backend");
   }
+  if (options.tp > 1 && backend.device != DeviceId::kCpu) {
+    return refuse(
+        Code::kRefused,
+        "run " + std::to_string(options.tp) + " virtual ranks on backend " + options.backend,
+        "they are threads of one process, and a GPU's device serves one thread",
+        "--tp 1, or --backend cpu");
+  }
   if (options.guard) {
     e.device = make_guard_device();
   } else {

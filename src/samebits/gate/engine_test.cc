@@ -29,10 +29,19 @@ TEST(Engine, BackendsThatAreNotBuiltAreTheEnvironment) {
 // Without CUDA in the build, or without a GPU and its driver, cuda is the environment's fault too.
 TEST(Engine, CudaRunsOrSaysWhatIsMissing) {
   const auto engine = Engine::open(shared_model(), {.backend = "cuda"});
-  if (engine) GTEST_SKIP() << "this machine has a GPU: see tools/gpu_run.sh";
+  if (engine) {  // a GPU: tools/gpu_run.sh tests what runs on it
+    EXPECT_EQ(engine->device->id().kind, DeviceId::kCuda);
+    return;
+  }
   EXPECT_EQ(engine.error().code, Code::kEnvironment);
   EXPECT_THAT(engine.error().text(), HasSubstr("backend cuda"));
   EXPECT_THAT(engine.error().text(), HasSubstr("--backend cpu"));
+}
+
+TEST(Engine, VirtualRanksStayOnTheCpu) {
+  const Refusal r = refusal_of(shared_model(), {.backend = "cuda", .tp = 2});
+  EXPECT_EQ(r.code, Code::kRefused);
+  EXPECT_THAT(r.text(), HasSubstr("2 virtual ranks"));
 }
 
 TEST(Engine, UnknownNamesAreUsage) {

@@ -1,5 +1,7 @@
 #include "samebits/gate/header_json.h"
 
+#include "samebits/arith/profile.h"
+#include "samebits/chain/schedule.h"
 #include "samebits/gate/numbers.h"
 
 namespace sb {
@@ -15,6 +17,22 @@ std::string read_text_member(const JsonValue& object, const char* key, std::stri
   }
   out = v->text;
   return {};
+}
+
+// Values that no run has would make two files "equal" that nothing can have written.
+std::string check_profile(const std::string& name) {
+  std::string known;
+  for (const Profile p : kProfiles) {
+    if (name == profile_name(p)) return {};
+    known += (known.empty() ? "" : ", ") + std::string(profile_name(p));
+  }
+  return "profile = " + in_quotes(name) + " is none of " + known;
+}
+
+std::string check_schedule(const std::string& name) {
+  if (parse_schedule(name)) return {};
+  return "schedule = " + in_quotes(name) +
+         " is none of train, prefill, chunked:N, decode, decode:TAIL";
 }
 
 std::string read_temperature(const JsonValue& object, float& out) {
@@ -63,9 +81,11 @@ tl::expected<RunHeader, std::string> header_from_json(const JsonValue& object) {
   if (error.empty()) error = read_text_member(object, "weights", h.weights);
   if (error.empty()) error = read_text_member(object, "contracts", h.contracts);
   if (error.empty()) error = read_text_member(object, "profile", h.profile);
+  if (error.empty()) error = check_profile(h.profile);
   if (error.empty()) error = read_temperature(object, h.temperature);
   if (error.empty()) error = read_suppress(object, h.suppress);
   if (error.empty()) error = read_text_member(object, "schedule", h.schedule);
+  if (error.empty()) error = check_schedule(h.schedule);
   if (!error.empty()) return tl::unexpected(std::move(error));
   return h;
 }

@@ -12,7 +12,8 @@ namespace sb {
 // `"model":…,"weights":…,"contracts":…,"profile":…,"temperature":…,"suppress":[…],"schedule":…`
 std::string header_members(const RunHeader& header);
 
-// Strict: all members there, texts not empty, temperature finite and above 0, ids ascending.
+// Strict: all members there, texts not empty, a profile and a schedule that exist, temperature
+// finite and above 0, ids ascending.
 tl::expected<RunHeader, std::string> header_from_json(const JsonValue& object);
 
 bool is_hex_digest(std::string_view s);  // 16 lower-case hex digits

@@ -32,7 +32,7 @@ OperatorCase gemm_case(const std::string& what, int64_t k, std::vector<int64_t> 
     out.push_back(b.output("out", Dtype::kBf16, {o.rows, n}));
     acc.push_back(b.output("acc", Dtype::kF32, {o.rows, n}));
   }
-  return b.done(o.rows * k * columns, [=](Ctx& ctx, const CasePlace& p, int64_t rows) {
+  return b.done([=](Ctx& ctx, const CasePlace& p, int64_t rows) {
     GemmArgs a;
     a.x = p.view(x, rows);
     a.count = static_cast<int>(ns.size());
@@ -54,7 +54,7 @@ OperatorCase tree_case(const std::string& what, int64_t k, int64_t n, const Case
   const int partial = b.output("partial", Dtype::kF32, {1, o.rows, n}, CaseRole::kWhole);
   const int out = b.output("out", Dtype::kBf16, {o.rows, n});
   const int acc = b.output("acc", Dtype::kF32, {o.rows, n});
-  return b.done(o.rows * k * n, [=](Ctx& ctx, const CasePlace& p, int64_t rows) -> Status {
+  return b.done([=](Ctx& ctx, const CasePlace& p, int64_t rows) -> Status {
     View all = p.view(partial);
     all.shape[1] = rows;
     View one = make_view(all.ptr, Dtype::kF32, {rows, n}, all.device);
@@ -71,7 +71,7 @@ OperatorCase norm_case(const std::string& what, int64_t heads, int64_t width, bo
   const int x = b.random("x", {o.rows, heads, width}, 2.0f);
   const int w = b.random("w", {width}, 0.25f, 1.0f);
   const int out = b.output("out", Dtype::kBf16, {o.rows, heads, width});
-  return b.done(0, [=](Ctx& ctx, const CasePlace& p, int64_t rows) {
+  return b.done([=](Ctx& ctx, const CasePlace& p, int64_t rows) {
     return ops::rmsnorm(ctx, {{Tap::kAttnNorm, 0}},
                         {p.view(x, rows), weighted ? p.view(w) : View{}, p.view(out, rows), 1e-6f});
   });
@@ -89,7 +89,7 @@ OperatorCase embed_case(const Architecture& arch, const CaseOptions& o, ThreadPo
   const int table = b.random("table", {vocab, arch.hidden}, 0.05f);
   const int t = b.ints("token", token, {o.rows}), s = b.ints("seq", seq, {o.rows});
   const int out = b.output("out", Dtype::kBf16, {o.rows, arch.hidden});
-  return b.done(0, [=](Ctx& ctx, const CasePlace& p, int64_t rows) {
+  return b.done([=](Ctx& ctx, const CasePlace& p, int64_t rows) {
     return ops::embed(ctx, {{Tap::kEmbed, -1}},
                       {p.view(table), p.view(t, rows), p.view(s, rows), p.view(out, rows)});
   });
@@ -103,7 +103,7 @@ OperatorCase pointwise_case(const std::string& op, int64_t width, const CaseOpti
   const int s = b.random("scalar", {1}, 0.0f, 0.37f);
   const int out = b.output("out", Dtype::kBf16, {o.rows, width});
   const int gelu = b.output("gelu", Dtype::kBf16, {op == "gelu_mul" ? o.rows : 0, width});
-  return b.done(0, [=](Ctx& ctx, const CasePlace& p, int64_t rows) {
+  return b.done([=](Ctx& ctx, const CasePlace& p, int64_t rows) {
     const View a = p.view(x, rows), c = p.view(y, rows), to = p.view(out, rows);
     if (op == "residual") return ops::residual(ctx, {{Tap::kAttnResid, 0}}, {a, c, to});
     if (op == "layer_scale") {
@@ -139,7 +139,7 @@ OperatorCase head_case(const Architecture& arch, const CaseOptions& o, ThreadPoo
   const int logp = b.output("logp", Dtype::kF32, {rows}),
             lse = b.output("lse", Dtype::kF32, {rows});
   const int max_sum = b.output("max_sum", Dtype::kF32, {rows, 2});
-  return b.done(rows * v * h, [=](Ctx& ctx, const CasePlace& p, int64_t n) -> Status {
+  return b.done([=](Ctx& ctx, const CasePlace& p, int64_t n) -> Status {
     HeadArgs a;
     a.z = p.view(z, n);
     a.w = {p.weights(w), v, h, h};
@@ -174,7 +174,7 @@ OperatorCase sample_case(const Architecture& arch, bool greedy, const CaseOption
   const int best = b.output("best", Dtype::kF32, {rows});
   const int token = b.output("token", Dtype::kI32, {rows});
   const int c = b.output("c_token", Dtype::kF32, {rows});
-  return b.done(0, [=](Ctx& ctx, const CasePlace& p, int64_t n) {
+  return b.done([=](Ctx& ctx, const CasePlace& p, int64_t n) {
     SampleArgs a;
     a.capped = p.view(capped, n);
     a.row_hash = p.view(hash, n);
@@ -202,7 +202,7 @@ OperatorCase moves_case(const Architecture& arch, const CaseOptions& o, ThreadPo
   const int n0 = b.output("non_finite bf16", Dtype::kU8, {rows});
   const int n1 = b.output("non_finite f32", Dtype::kU8, {rows});
   const int out = b.output("gathered", Dtype::kBf16, {rows, h});
-  return b.done(0, [=](Ctx& ctx, const CasePlace& p, int64_t n) -> Status {
+  return b.done([=](Ctx& ctx, const CasePlace& p, int64_t n) -> Status {
     const Site site{{Tap::kFinalNorm, -1}};
     SB_DO(ops::digest(ctx, site, {p.view(x, n), 5, p.view(d0, n), p.view(n0, n)}));
     SB_DO(ops::digest(ctx, site, {p.view(f, n), 0, p.view(d1, n), p.view(n1, n)}));
@@ -214,6 +214,9 @@ OperatorCase moves_case(const Architecture& arch, const CaseOptions& o, ThreadPo
 
 OperatorCases::OperatorCases(const Architecture& arch, const CaseOptions& o, ThreadPool& pool) {
   const auto add = [&](const std::string& op, std::function<OperatorCase()> make) {
+    if ((", " + names_ + ",").find(", " + op + ",") == std::string::npos) {
+      names_ += (names_.empty() ? "" : ", ") + op;
+    }
     if (o.only.empty() || o.only == op) makers_.push_back(std::move(make));
   };
   add("embed", [=, &pool] { return embed_case(arch, o, pool); });

@@ -40,7 +40,6 @@ struct OperatorCase {
   std::string op, shape;
   int64_t rows = 0;  // most rows of a run
   bool cut = true;   // whether runs of fewer rows are meaningful
-  int64_t macs = 0;  // products of one run, for progress and budgets
   std::vector<CaseBuffer> buffers;
   std::function<Status(Ctx&, const CasePlace&, int64_t rows)> run;
 };
@@ -54,15 +53,17 @@ struct CaseOptions {
 };
 
 // Every forward operator at every shape that `arch` has, one after the other; each is made when it
-// is asked for, since the large ones hold gigabytes. Returns false when there are no more.
+// is asked for, since the large ones hold gigabytes.
 class OperatorCases {
  public:
   OperatorCases(const Architecture& arch, const CaseOptions& options, ThreadPool& pool);
   size_t count() const { return makers_.size(); }
   OperatorCase make(size_t i) const { return makers_[i](); }
+  const std::string& names() const { return names_; }  // of all operators, comma-separated
 
  private:
   std::vector<std::function<OperatorCase()>> makers_;
+  std::string names_;
 };
 
 }  // namespace sb

@@ -87,7 +87,7 @@ OperatorCase rope_case(const Architecture& arch, LayerType type, const CaseOptio
   const int x = b.random("x", {o.rows, heads, width}, 1.0f);
   const int at = b.ints("pos", pos, {o.rows}), live = b.ints("seq", seq, {o.rows});
   const int out = b.output("out", Dtype::kBf16, {o.rows, heads, width});
-  OperatorCase c = b.done(0, [=](Ctx& ctx, const CasePlace& p, int64_t rows) {
+  OperatorCase c = b.done([=](Ctx& ctx, const CasePlace& p, int64_t rows) {
     return ops::rope(
         ctx, {{Tap::kAttnQRope, 0}, type},
         {p.view(x, rows), p.view(table), p.view(at, rows), p.view(live, rows), p.view(out, rows)});
@@ -121,7 +121,6 @@ OperatorCase kv_write_case(const Architecture& arch, LayerType type, const CaseO
   const int vc =
       b.output("cache v", Dtype::kBf16, {pages.count, kPage, heads, width}, CaseRole::kWhole);
   return b.done(
-      0,
       [=](Ctx& ctx, const CasePlace& p, int64_t rows) {
         return ops::kv_write(ctx, {{Tap::kAttnKRope, 0}, type},
                              {p.view(k, rows), p.view(v, rows), p.view(at, rows),
@@ -180,9 +179,7 @@ OperatorCase attention_case(const Architecture& arch, LayerType type, AttentionL
   const int out = b.output("out", Dtype::kBf16, {rows, heads, width});
   const int acc = b.output("acc", Dtype::kF32, {rows, heads, width});
   const int lse = b.output("lse", Dtype::kF32, {rows, heads});
-  int64_t keys = 0;
-  for (const int32_t p : pos) keys += sliding ? std::min<int64_t>(p + 1, arch.window) : p + 1;
-  OperatorCase c = b.done(2 * keys * heads * width, [=](Ctx& ctx, const CasePlace& p, int64_t n) {
+  OperatorCase c = b.done([=](Ctx& ctx, const CasePlace& p, int64_t n) {
     AttentionArgs a;
     a.q = p.view(q, n);
     a.pos = p.view(at, n);

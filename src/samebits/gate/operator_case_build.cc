@@ -6,7 +6,7 @@
 namespace sb {
 namespace {
 
-// Standard normal in shape: four 16-bit uniforms of one word, variance 4/12 each half-width.
+// Bell-shaped with σ = 1: the sum of four 16-bit uniforms has σ = 37837.
 float spread(uint64_t word) {
   int32_t sum = -131070;
   for (int i = 0; i < 4; ++i) sum += static_cast<int32_t>(word >> (16 * i) & 0xffff);

@@ -27,9 +27,7 @@ class CaseBuilder {
   int output(const char* name, Dtype dtype, std::initializer_list<int64_t> shape,
              CaseRole role = CaseRole::kRows);
 
-  OperatorCase done(int64_t macs, std::function<Status(Ctx&, const CasePlace&, int64_t)> run,
-                    bool cut = true) {
-    c_.macs = macs;
+  OperatorCase done(std::function<Status(Ctx&, const CasePlace&, int64_t)> run, bool cut = true) {
     c_.run = std::move(run);
     c_.cut = cut;
     return std::move(c_);

@@ -190,7 +190,7 @@ struct GemmPartial {
   }
 };
 
-// Sums of the ranks' subtrees, rounded once. An item is 8 rows × 512 columns at most.
+// Sums of the ranks' subtrees, rounded once. An item is up to 512 columns of a row.
 template <GemmRule C>
 struct GemmFinish {
   using Args = GemmFinishArgs;

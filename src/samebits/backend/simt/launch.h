@@ -2,9 +2,10 @@
 //
 //   template <class K> static Status launch(const Exec&, const typename K::Args&, int64_t items);
 //
-// and the names of its table entries. Emulated<Map> (here) runs blocks on the CPU's thread pool;
-// CudaBackend (backend/cuda/launch.h) and the HIP object start grids. A kernel's work items are the
-// same everywhere; the grid is at most Exec::grid_cap blocks, which walk them with a stride.
+// and the names of its table entries. Emulated<Map> (here) runs blocks on the CPU's thread pool,
+// CudaBackend (backend/cuda/launch.cuh) starts grids; compile.hip only proves that the kernels
+// build for AMD. A kernel's work items are the same everywhere; the grid is at most Exec::grid_cap
+// blocks, which walk them with a stride.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // Which kernel serves which operator, for every backend that runs the kernels of this folder. A
-// backend (see launch.h) instantiates simt_implementations<Backend, Args>() for each operator.
+// backend (see launch.h) takes its entries from table<Backend>(const Args*) for each operator.
 #pragma once
 
 #include <array>
